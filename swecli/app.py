@@ -106,7 +106,7 @@ class Runtime:
                 load_prompt("reflect"),
                 self.instructions,
                 send,
-                load_prompt("consolidate"),
+                load_prompt("tidy"),
             )
             self.select_reflector()
         return self._learning

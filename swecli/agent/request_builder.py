@@ -27,10 +27,12 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
+from swecli.models.api_message import notes_of
 from swecli.models.message import ApiMessage, CallStatus, Image, Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
 from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session
+from swecli.playbook.pairs import PairKind, find_open
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import Selection, SelectionRequest, SentBullets
 from swecli.tools.jobs import lost_jobs
@@ -44,6 +46,7 @@ if TYPE_CHECKING:  # a first request is made before the store is loaded
 
 # Of mentioned files, for each token that a request may have: about half of it.
 _MENTIONED_CHARACTERS = 2
+_ASK_WHICH = "If it matters now, ask the user which one holds."
 _MAX_QUOTED = 3  # earlier interactions that are quoted
 
 
@@ -222,7 +225,11 @@ class RequestBuilder:
             session=session,
             enhanced_query=material.sent,
             head=head,
-            notes=(*material.notes, *excerpts),
+            notes=(
+                *material.notes,
+                *excerpts,
+                *self._contradictions(session, selection, opening, past),
+            ),
             opening=opening,
             images=material.images,
             situation=material.situation,
@@ -308,6 +315,30 @@ class RequestBuilder:
             fact.text for fact in session.context.facts.values() if fact.kind in ("read", "changed")
         ]
         return self.sessions.open_findings(paths) if paths else ()
+
+    def _contradictions(
+        self,
+        session: Session,
+        selection: Selection,
+        opening: Opening | None,
+        past: Sequence[ApiMessage],
+    ) -> list[Note]:
+        """Return a note on each pair of selected strategies that contradict each other, which the request does not hold
+        yet: the model that follows both of them would guess which one the user wants."""
+        selected = {bullet.id: bullet for bullet in selection.bullets}
+        if len(selected) < 2:
+            return []
+        held = [note for message in past for note in notes_of(message)] if opening is None else []
+        pairs = find_open(session.get_playbook().bullets, self.sessions.turns)
+        notes: list[Note] = []
+        for pair in pairs:
+            if pair.kind is not PairKind.CONTRADICTION or not selected.keys() >= {*pair.ids}:
+                continue
+            names = f"[{pair.first}] and [{pair.second}]"
+            note = TextNote(f"Strategies {names} contradict each other. {_ASK_WHICH}")
+            if note not in held:
+                notes.append(note)
+        return notes
 
     def _find_earlier(
         self,

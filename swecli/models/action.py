@@ -35,13 +35,25 @@ class ActionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A pending decision on the strategy `id`."""
+class Answer:
+    """One answer to a question."""
 
-    id: str
-    content: str
+    label: str
+    key: str  # the digit that gives it
+    line: str  # what follows the name of the action that asked
+    letter: str = ""  # another key
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pending decision, which may stay open."""
+
+    id: str  # the same as long as the same is to be decided
+    content: str  # what it is about, one text in each line
     reason: str  # why it needs a decision
     sources: tuple[str, ...] = ()  # where it comes from, one line each
+    title: str = ""
+    answers: tuple[Answer, ...] = ()
 
 
 class Need(Enum):

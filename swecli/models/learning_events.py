@@ -30,13 +30,11 @@ class PlaybookUpdated(Event):
     answer: tuple[str, ...] = ()
 
     def describe(self, review: str = "swecli playbook review") -> str:
-        """Return one line, with the command `review` if something waits for it; "" if nothing happened and nothing was
-        paid. The user's own words that were refused have their reasons; what a model said in vain is in the answer."""
+        """Return one line, with the command `review` if something waits for it; "" if nothing changed, whatever was
+        paid for it: /cost has the sum. Of proposals that were refused, only those of the user are named."""
         parts = [*self.lines, *_format_waiting(self.waiting, review)]
         if not self.tokens:
             parts += [f"rejected: {line}" for line in self.refused]
-        if not parts and self.cost != 0:
-            parts.append("nothing to learn")
         if not parts:
             return ""
         if len(parts) > _MAX_PARTS:

@@ -30,8 +30,8 @@ MAX_WHEN = 40  # words of `Bullet.when`
 MAX_PATHS = 5  # globs of a bullet
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
-CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session
-_HURT_TWICE = 2  # times; one harm may be bad luck
+TIDIED = "tidied"  # reason of the deltas of `/playbook tidy`
+_HURT_TWICE = 2  # times
 _REACH: dict[Scope, str] = {
     "session": "this session",
     "project": "this project",
@@ -69,17 +69,49 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectCounts:
+    """In how many exchanges a strategy helped, hurt, was refuted and ignored. `neutral` counts all verdicts that are no
+    evidence, those of the ignored ones among them."""
+
+    helped: int = 0
+    hurt: int = 0
+    refuted: int = 0
+    ignored: int = 0
+    neutral: int = 0
+
+    def __add__(self, other: EffectCounts) -> EffectCounts:
+        return EffectCounts(
+            self.helped + other.helped,
+            self.hurt + other.hurt,
+            self.refuted + other.refuted,
+            self.ignored + other.ignored,
+            self.neutral + other.neutral,
+        )
+
+    @property
+    def speak_against(self) -> bool:
+        """Whether the strategy was refuted, or hurt twice and more often than it helped: one harm may be bad luck."""
+        return self.refuted > 0 or (self.hurt >= _HURT_TWICE and self.hurt > self.helped)
+
+    @property
+    def summary(self) -> str:
+        """The counts that are not 0, as a clause: `helped 4, ignored 1`."""
+        named = ("helped", "hurt", "refuted", "ignored")
+        return ", ".join(f"{name} {getattr(self, name)}" for name in named if getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
 class Bullet:
     """A strategy. `id` is `P-` and a number that is never reused; `content` has at most 60 words and 600 characters.
     `when` describes, in at most 40 words, the situations it applies to; it is searched but not sent to a model. An
     "unconfirmed" one comes from results of two exchanges and is in prompts until it helped, then it is "active".
 
-    `helpful` and `harmful` count in which of the newest exchanges that judged it it helped and hurt, `neutral` all
-    verdicts that are no evidence, `uses` the turns that showed it. `verified_at` is when its anchors were last found,
-    `stale` the anchor that was found once and is gone, "" for none. `vouched_at` is when the user last said yes to it;
-    earlier evidence against it is ignored. `doubt` is what he still has to decide about; after a yes the bullet takes
-    the place of those in `replaces`. With `paths`, globs from the project's folder, it is only for turns that touch
-    such a file.
+    `helpful` and `harmful` count the exchanges in which it helped and hurt, `neutral` all verdicts that are no
+    evidence, `uses` the turns that showed it, `last_used` when an answer last named it. `verified_at` is when its
+    anchors were last found, `stale` the anchor that was found once and is gone, "" for none. `vouched_at` is when the
+    user last said yes to it; earlier evidence against it is ignored. `doubt` is what he still has to decide about;
+    after a yes the bullet takes the place of those in `replaces`. With `paths`, globs from the project's folder, it is
+    only for turns that touch such a file.
     """
 
     id: str
@@ -127,6 +159,11 @@ class Bullet:
         return bool(self.stale) and self.state != "pinned" and self.trust != "user"
 
     @property
+    def may_be_retired(self) -> bool:
+        """Whether verdicts alone take it out of prompts. What the user said or pinned stays until the user decides."""
+        return self.is_live and self.state != "pinned" and self.trust != "user"
+
+    @property
     def prompt_text(self) -> str:
         """The content as it stands in prompts, which says if it is not confirmed yet."""
         return f"(unconfirmed) {self.content}" if self.state == "unconfirmed" else self.content
@@ -141,21 +178,6 @@ class Bullet:
     def reason_of_doubt(self) -> str:
         """What the user still has to decide about it, as a clause; "" for nothing."""
         return self.doubt.describe(self.scope, self.replaces)
-
-    @property
-    def score(self) -> float:
-        """The share of the exchanges in which it helps, by its counts; 0 to 1, and a half without any."""
-        return (self.helpful + 1) / (self.helpful + self.harmful + 2)
-
-    @property
-    def seems_harmful(self) -> bool:
-        """Whether its harm outweighs: it hurt at least twice, and more than half as often as it helped."""
-        return self.harmful >= _HURT_TWICE and 2 * self.harmful > self.helpful
-
-    @property
-    def is_held_back(self) -> bool:
-        """Whether its counts keep it out of prompts. What the user wrote or pinned is never held back."""
-        return self.seems_harmful and self.state != "pinned" and self.trust != "user"
 
     def to_json(self) -> JsonObject:
         row: JsonObject = {name: getattr(self, name) for name in self.__slots__}
@@ -179,7 +201,7 @@ class WithdrawnStrategy:
 @dataclass(frozen=True, slots=True)
 class Op:
     """One operation of a delta. ADD has no `bullet_id`, because the store assigns it; with the author "import" it may
-    have counts and times (ISO 8601).
+    have the time `created_at` (ISO 8601).
 
     `fields` of ADD and UPDATE are any of content, when, section, kind, scope, paths, state, trust, anchors, doubt,
     replaces.

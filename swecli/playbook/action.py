@@ -24,6 +24,7 @@ _MAX_SESSIONS = 200  # among which a title is looked up
 _MAX_TITLE = 40  # characters of a title
 _SESSION = 13  # characters that identify a session
 _MAX_NAMED = 8  # operations of a delta that are named one by one
+_HOW_TO_RESTORE = "playbook undo restores it"
 _CLAUSES = {
     "REMOVE": "removed",
     "PIN": "pinned",
@@ -128,6 +129,8 @@ def _format_update(op: Op) -> str:
         return "unconfirmed: seen in a second exchange"
     if op.fields.get("state") == "active":
         return "active: you said so" if op.in_users_words else "active: it helped"
+    if op.fields.get("state") == "disabled":
+        return "switched off" if op.in_users_words else f"retired ({_HOW_TO_RESTORE})"
     changed = [
         f"{key} → {value}" for key, value in op.fields.items() if key in ("scope", "state", "when")
     ]

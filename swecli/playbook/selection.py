@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any
 
 from swecli.config.settings import Settings
@@ -17,7 +16,6 @@ from swecli.playbook.ranking import BulletIndex
 RECALLED = 400  # token budget of the `recall` tool
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
-_FOR_NEW, _NEW = 0.1, 3  # share of the budget for matching bullets with fewer uses than this
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
 _FEW = 5  # rejected candidates that are stored for `why`
@@ -88,10 +86,7 @@ class SelectionRequest:
         selection = (
             _extend(self, ranked, fits, sent) if sent else _select_for_head(self, ranked, fits)
         )
-        selected = {bullet.id for bullet in selection.bullets}
-        harmful = [candidate.bullet.id for candidate in ranked if _is_harmful(candidate.bullet)]
-        held_back = tuple(name for name in harmful if name not in selected)
-        return replace(selection, more=not fits, held_back=held_back)
+        return replace(selection, more=not fits)
 
     def recall(self) -> Selection:
         """Select the matching bullets alone."""
@@ -119,23 +114,17 @@ class _Candidate:
     tokens: int = 0
     chosen: bool = False
 
-    @property
-    def score(self) -> float:
-        """How well it matches and has helped."""
-        return self.match * self.bullet.score
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of at most `budget` tokens. `candidates` are the chosen and the best rejected ones, `held_back` those
-    excluded by their score; `more`: others can be recalled; `reopen` is why a new epoch is required, or ""."""
+    """A selection of at most `budget` tokens. `candidates` are the chosen and the best rejected ones; `more`: others
+    can be recalled; `reopen` is why a new epoch is required, or ""."""
 
     tokens: int
     budget: int
     candidates: tuple[_Candidate, ...]
     more: bool = False
     reopen: str = ""
-    held_back: tuple[str, ...] = ()
     missed: tuple[_Candidate, ...] = field(default=(), repr=False)
 
     @property
@@ -146,11 +135,9 @@ class Selection:
     def to_json(self) -> dict[str, Any]:
         """Return the selection as JSON values, rounded to four places."""
         rows = [
-            [c.bullet.id, c.chosen, round(c.match, 4), round(c.bullet.score, 4), c.tokens, c.reason]
-            for c in self.candidates
+            [c.bullet.id, c.chosen, round(c.match, 4), c.tokens, c.reason] for c in self.candidates
         ]
-        flags = {"more": self.more, "held_back": list(self.held_back)}
-        return {"tokens": self.tokens, "budget": self.budget, "chosen": rows} | flags
+        return {"tokens": self.tokens, "budget": self.budget, "chosen": rows, "more": self.more}
 
 
 def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
@@ -203,17 +190,14 @@ def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:
 
 
 def _search(request: SelectionRequest) -> list[_Candidate]:
-    """Return the matching bullets, best first, after the rarely used ones that get a share of the budget."""
+    """Return the matching bullets, best first."""
     request.index.update(request.bullets)
     matches = request.index.search(request.query, _LEAST_MASS)
     least = _LEAST_SHARE * max(matches.values(), default=0.0)
     pairs = ((request.bullets[name], match) for name, match in matches.items() if match >= least)
     ranked = [_Candidate(bullet, match, _exclusion_reason(bullet)) for bullet, match in pairs]
-    ranked.sort(key=lambda c: (-c.score, -c.bullet.number))
-    new = [c for c in ranked if c.bullet.uses < _NEW and not c.reason]
-    words = accumulate(len(c.bullet.content.split()) + 5 for c in new)
-    early = [c for c, total in zip(new, words, strict=True) if total <= request.budget * _FOR_NEW]
-    return [*early, *(candidate for candidate in ranked if candidate not in early)]
+    ranked.sort(key=lambda c: (-c.match, -c.bullet.number))
+    return ranked
 
 
 def _exclusion_reason(bullet: Bullet) -> str:
@@ -224,12 +208,7 @@ def _exclusion_reason(bullet: Bullet) -> str:
         return f"it is {bullet.state}"
     if bullet.is_left_out:
         return f"it is stale: {bullet.stale}"
-    return "it hurt too often" if _is_harmful(bullet) else ""
-
-
-def _is_harmful(bullet: Bullet) -> bool:
-    """Return whether nothing but its harm keeps a bullet out."""
-    return bullet.is_live and not bullet.stale and bullet.is_held_back
+    return ""
 
 
 def _select_for_head(
@@ -275,8 +254,8 @@ def _crowding_reason(new_ids: Collection[str], notes: Selection, head: Selection
         if bullet.id in new_ids:
             return f"{bullet.id} is new and does not fit otherwise"
     chosen = [candidate for candidate in head.candidates if candidate.chosen]
-    lost = sum(candidate.score for candidate in chosen if candidate.bullet not in notes.bullets)
-    is_much = lost > _MISSED * sum(candidate.score for candidate in chosen)
+    lost = sum(candidate.match for candidate in chosen if candidate.bullet not in notes.bullets)
+    is_much = lost > _MISSED * sum(candidate.match for candidate in chosen)
     return "this query's strategies do not fit otherwise" if is_much else ""
 
 

@@ -1,5 +1,5 @@
-"""Export of the playbook as editable Markdown, without loss, and its import: known strategies are updated, new ones get
-the next numbers."""
+"""Export of the playbook as one Markdown file to read and edit, and its import: known strategies are updated, new ones
+get the next numbers. What exchanges say of a strategy stays in the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,6 @@ from pydantic import (
     AwareDatetime,
     BaseModel,
     BeforeValidator,
-    Field,
     Json,
     ValidationError,
 )
@@ -30,6 +28,7 @@ from swecli.models.playbook import (
     OUTSIDE,
     Bullet,
     Delta,
+    EffectCounts,
     Evidence,
     Kind,
     Op,
@@ -42,12 +41,11 @@ from swecli.playbook.action import ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
-from swecli.store.earlier_doubts import EARLIER_SOURCES
 
 _FORMAT = 1
 _NOTE = (
-    "One strategy per line, under its section. Content, section, kind, scope and state may be edited; "
-    "`swecli playbook add --from FILE` imports it."
+    "One strategy a line. Its text, scope, state, kind and when may be edited; "
+    "`swecli playbook add --from FILE` takes the file back, by the ids."
 )
 _HINT = "Nothing was imported; correct that line and import it again."
 _MARK = re.compile(r"<!--\s*swecli playbook (\d{1,9})\s*-->")
@@ -56,27 +54,36 @@ _ITEM = re.compile(rf"\s*{_MARKER}\s")
 _BULLET = re.compile(rf"{_MARKER}\s+\[([^\]\n]*)\]\s+(.*)")
 _FIELD = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
-_COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
-_COUNTED = ("helpful", "harmful", "neutral")
 _EDITABLE = ("content", "when", "section", "kind", "scope", "paths", "state", "anchors")
-_TIMES = {"created": "created_at", "updated": "updated_at", "used": "last_used"}
-_EVIDENCE = {
-    "source": "source", "quote": "quote", "trust": "trust",
-    "session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at",
-    "consent": "is_consent",
-}  # fmt: skip
-_MAX_INTEGER = 2**63 - 1  # of SQLite
+# what a file tells of a strategy beside its fields, and earlier versions wrote: read by people only
+_TOLD = (
+    "effects",
+    "quote",
+    "anchors",
+    "counts",
+    "updated",
+    "used",
+    "evidence",
+    "replaces",
+    "doubt",
+)
 _MAX_LISTED = 20  # lines of each kind that an import prints
 
 
-def to_markdown(bullets: Iterable[Bullet], evidence: Mapping[str, Sequence[Evidence]]) -> str:
-    """Format strategies with their evidence by id, grouped by section, in order of their numbers."""
-    lines = ["# Playbook", "", f"<!-- swecli playbook {_FORMAT} -->", "", _NOTE]
-    ordered = sorted(bullets, key=lambda b: (b.section, b.number))
-    for section, group in groupby(ordered, key=lambda b: b.section):
-        lines += ["", f"## {_encode_line(section)}", ""]
-        for bullet in group:
-            lines += _format_bullet(bullet, evidence.get(bullet.id, ()))
+def to_markdown(
+    bullets: Iterable[Bullet],
+    evidence: Mapping[str, Sequence[Evidence]],
+    effects: Mapping[str, EffectCounts],
+) -> str:
+    """Format strategies with their quotations and what they did, by id, in order of their numbers."""
+    lines = ["# Playbook", "", f"<!-- swecli playbook {_FORMAT} -->", "", _NOTE, ""]
+    for bullet in sorted(bullets, key=lambda bullet: bullet.number):
+        lines += _format_bullet(bullet)
+        counts = effects.get(bullet.id, EffectCounts())
+        if counts.summary:
+            lines.append(f"  - effects: {counts.summary}")
+        for item in evidence.get(bullet.id, ()):
+            lines.append(f"  - quote: {_encode_line(item.quote)} ({item.trust})")
     return "\n".join(lines) + "\n"
 
 
@@ -91,47 +98,22 @@ def _parse_text(text: str) -> str:
     return str(json.loads(text)) if text.startswith('"') else text
 
 
-def _format_bullet(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
-    lines = [
-        f"- [{bullet.id}] {_encode_line(bullet.content)}",
-        f"  - kind: {bullet.kind}",
-        f"  - scope: {bullet.scope}",
-        f"  - state: {bullet.state}",
-        f"  - trust: {bullet.trust}",
-        f"  - counts: {bullet.helpful} helpful, {bullet.harmful} harmful, {bullet.neutral} neutral",
-    ]
+def _format_bullet(bullet: Bullet) -> Iterator[str]:
+    """Yield the lines of a strategy that an import reads, without fields that say nothing."""
+    yield f"- [{bullet.id}] {_encode_line(bullet.content)}"
+    defaults = _Fields()
+    for name in ("kind", "scope", "state", "trust"):
+        value = getattr(bullet, name)
+        if value != getattr(defaults, name):
+            yield f"  - {name}: {value}"
     if bullet.when:
-        lines.append(f"  - when: {_encode_line(bullet.when)}")
-    for name in ("anchors", "paths", "replaces"):
-        if names := getattr(bullet, name):
-            lines.append(f"  - {name}: {json.dumps(names)}")
-    if bullet.doubt:
-        lines.append(f"  - doubt: {bullet.doubt}")
-    for name, field_name in _TIMES.items():
-        moment = getattr(bullet, field_name)
-        if moment:
-            lines.append(f"  - {name}: {moment.isoformat()}")
-    for item in evidence:
-        values = {name: getattr(item, field_name) for name, field_name in _EVIDENCE.items()}
-        row = _EvidenceRow.model_construct(**values)
-        text = json.dumps(row.model_dump(mode="json", exclude_defaults=True))
-        lines.append(f"  - evidence: {text}")
-    return lines
+        yield f"  - when: {_encode_line(bullet.when)}"
+    if bullet.paths:
+        yield f"  - paths: {json.dumps(bullet.paths)}"
+    yield f"  - created: {bullet.created_at.isoformat()}"
 
 
 _Moment = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
-_Count = Annotated[int, Field(ge=0, le=_MAX_INTEGER)]
-
-
-class _EvidenceRow(BaseModel, extra="forbid"):
-    source: str
-    quote: str
-    trust: Trust = "reasoning"
-    session: str = ""
-    turn: int | None = Field(None, gt=0, le=_MAX_INTEGER)
-    call: str = ""
-    when: _Moment | None = None
-    consent: bool = False
 
 
 class _Fields(BaseModel, extra="forbid"):
@@ -140,16 +122,8 @@ class _Fields(BaseModel, extra="forbid"):
     state: State = "active"
     trust: Trust = "reasoning"
     when: Annotated[str, BeforeValidator(_parse_text)] = ""
-    anchors: Json[tuple[str, ...]] = ()
     paths: Json[tuple[str, ...]] = ()
-    replaces: Json[tuple[str, ...]] = ()
-    doubt: Doubt = Doubt.NONE
     created: _Moment | None = None
-    updated: _Moment | None = None
-    used: _Moment | None = None
-    helpful: _Count = 0
-    harmful: _Count = 0
-    neutral: _Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +132,6 @@ class ImportedBullet:
     defaults."""
 
     bullet: Bullet
-    evidence: tuple[Evidence, ...] = ()
     line: int = 0
     field_names: frozenset[str] = frozenset({"content", "section"})
 
@@ -175,7 +148,7 @@ def _read_markdown(text: str) -> list[ImportedBullet]:
     if mark is None:
         raise BadInput(
             "The file is not an exported playbook: it has no line `<!-- swecli playbook 1 -->`.",
-            "Make one with `swecli playbook list --export FILE`.",
+            "Make one with `swecli playbook export FILE`.",
         )
     if int(mark[1]) > _FORMAT:
         problem = f"The playbook was exported by a newer swecli (format {mark[1]}; this one reads {_FORMAT})."
@@ -230,24 +203,14 @@ def _read_line(line: str, section: str, bullets: dict[str, ImportedBullet], numb
 
 def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBullet:
     """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
-    if name == "evidence":
-        row = _EvidenceRow.model_validate_json(value)
-        if row.source in EARLIER_SOURCES:
-            return imported
-        item = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
-        return replace(imported, evidence=(*imported.evidence, item))
-    texts = {name: value}
-    if name == "counts":
-        match = _COUNTS.fullmatch(value)
-        if match is None:
-            raise ValueError("counts have the form `1 helpful, 0 harmful, 2 neutral`")
-        texts = dict(zip(_COUNTED, match.groups(), strict=True))
-    parsed = _Fields.model_validate(texts)
-    fields: dict[str, Any] = {_TIMES.get(key, key): getattr(parsed, key) for key in texts}
+    if name in _TOLD:
+        return imported
+    parsed = _Fields.model_validate({name: value})
+    field_name = "created_at" if name == "created" else name
     return replace(
         imported,
-        bullet=replace(imported.bullet, **fields),
-        field_names=imported.field_names | fields.keys(),
+        bullet=replace(imported.bullet, **{field_name: getattr(parsed, name)}),
+        field_names=imported.field_names | {field_name},
     )
 
 
@@ -291,8 +254,9 @@ class ImportPlan:
     def add(self, item: ImportedBullet) -> None:
         """Plan to add a strategy; without the user's trust it is quarantined, with the trust of a file at most."""
         bullet = item.bullet
-        evidence = item.evidence
         self.new.append(bullet.id)
+        quote = f"line {item.line} of the imported file"
+        evidence: tuple[Evidence, ...] = (Evidence("import", quote, trust="user"),)
         if not self.trusted:
             content = clean(bullet.content) or bullet.content
             bullet = replace(bullet, content=content, trust=_outside_trust(bullet.trust))
@@ -302,22 +266,12 @@ class ImportPlan:
                 self.waiting.append(bullet.id)
             # the ids of what it would replace are those of the other playbook
             bullet = replace(bullet, doubt=Doubt.IMPORTED, replaces=())
-            evidence = tuple(
-                replace(quote, trust=_outside_trust(quote.trust), is_consent=False)
-                for quote in evidence
-            )
-        elif not evidence:
-            quote = f"line {item.line} of the imported file"
-            evidence = (Evidence("import", quote, trust="user"),)
         fields: dict[str, Any] = {
-            name: getattr(bullet, name) for name in (*_EDITABLE, "trust", "doubt", *_COUNTED)
+            name: getattr(bullet, name) for name in (*_EDITABLE, "trust", "doubt")
         }
-        if not (bullet.anchors or item.is_dated):  # written by hand: an export contains them
-            fields["anchors"] = list(find_anchors(bullet.content))
-        for name in _TIMES.values():
-            moment = getattr(bullet, name)
-            if moment and (item.is_dated or name != "created_at"):
-                fields[name] = moment.isoformat()
+        fields["anchors"] = list(bullet.anchors or find_anchors(bullet.content))
+        if item.is_dated:
+            fields["created_at"] = bullet.created_at.isoformat()
         self.ops.append(Op("ADD", fields=fields, evidence=evidence))
 
 

@@ -61,11 +61,6 @@ def find_anchors(content: str) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
-def is_foreign(name: str) -> bool:
-    """Return True for a path that is no file of the project: of an environment, or outside of the workspace."""
-    return " " not in name and (name.startswith(("/", "~", "../")) or _is_in_environment(name))
-
-
 def _is_in_environment(path: str) -> bool:
     """Return True for a path in a folder that holds installed, generated or stored files, such as an interpreter."""
     return not _SKIPPED.isdisjoint(path.split("/"))

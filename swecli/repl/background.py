@@ -89,14 +89,11 @@ class Background:
     async def _resume(
         self, learning: LearningService, pending: Iterable[tuple[str, Sequence[int]]]
     ) -> None:
-        """Reflect on pending turns, then tidy the playbook; a new turn waits for one request at most."""
+        """Reflect on pending turns; a new turn waits for one request at most."""
         for session_id, numbers in pending:
             async with self._reflection_lock:
                 events = await learning.resume(session_id, numbers)
             self.show(events)
-        async with self._reflection_lock:
-            events = await learning.consolidate()
-        self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:
         """Show events, or defer them until the running turn is done."""

@@ -44,6 +44,9 @@ class Program(Protocol):
     def leaving_stops(self) -> str:
         """Return what quitting now would stop or drop, as words; "" for nothing."""
 
+    def leave(self) -> None:
+        """End the program as its user wants to: ask first what is to be settled."""
+
     def quit(self, code: int = 0) -> None:
         """End the program, and cancel the running line."""
 

@@ -253,6 +253,12 @@ class REPL(Program):
         jobs = len(self.agent.ctx.commands.jobs.running) if self._startup.is_loaded else 0
         return f"stops {pluralize(jobs, 'background job')}" if jobs else ""
 
+    def leave(self) -> None:
+        if self.working or not self._startup.is_loaded:
+            self.quit()
+        else:
+            self.queue.put("/exit")
+
     def quit(self, code: int = 0) -> None:
         self._code = self._code or code
         self.prompt.end()

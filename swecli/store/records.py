@@ -81,7 +81,7 @@ class TurnLessons:
 
     `delta` holds the playbook changes (None: no change and no verdict), `verdicts` their evidence; `figures` are named
     values to remember, `known` the fields of the turn's record, `checks` results by command, `shown` the bullets whose
-    use is counted, `held_back` those that their counts kept out, whose harm fades. `lines` are for the user. `final`
+    use is counted. `lines` are for the user. `final`
     ends the turn's reflection, which took `usage` and `cost`; `failure` is why it is incomplete. `mark` is the user's
     good or bad, with `why`, and supersedes the deltas in `replaces`.
     """
@@ -94,7 +94,6 @@ class TurnLessons:
     known: Mapping[str, Any] = field(default_factory=dict)
     checks: Mapping[str, CheckResult] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
-    held_back: tuple[str, ...] = ()
     final: bool = False
     failure: str | None = None
     usage: Usage = field(default_factory=Usage)

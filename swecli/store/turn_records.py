@@ -102,6 +102,14 @@ class TurnRecords:
             rows = Reader(db).select(PLAYBOOK_LEARNED, ("name", "value"), source, parameters)
             return {row["name"]: row["value"] for row in rows}
 
+    def figures_of(self, prefix: str) -> dict[str, Any]:
+        """Return the figures whose names begin with this, in the order of their names."""
+        source = "playbook_learned WHERE substr(name, 1, ?) = ? ORDER BY name"
+        with self._database.read() as db:
+            parameters = (len(prefix), prefix)
+            rows = Reader(db).select(PLAYBOOK_LEARNED, ("name", "value"), source, parameters)
+            return {row["name"]: row["value"] for row in rows}
+
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
         with self._database.write() as db:

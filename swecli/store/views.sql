@@ -127,8 +127,8 @@ SELECT
   state AS state, -- `active`, `pinned`, `quarantined`, `disabled` or `deleted`
   trust AS trust, -- the source of its words: `user`, `reasoning`, `repository`, `tool` or `web`
   "when" AS applies_when, -- when it applies, in other words; only searched
-  helpful AS helpful, -- exchanges in which it helped, of the newest 20 that judged it
-  harmful AS harmful, -- exchanges in which it hurt, of the newest 20 that judged it
+  helpful AS helpful, -- exchanges in which it helped
+  harmful AS harmful, -- exchanges in which it hurt or was refuted
   neutral AS neutral, -- verdicts that are no evidence
   uses AS uses, -- number of turns that showed it
   stale AS stale, -- the missing file or command that it names, "" for none
@@ -155,7 +155,7 @@ SELECT
   session_id AS session_id,
   interaction AS turn,
   trust AS trust, -- whose words they are
-  kind AS kind, -- `outcome`, `tag`, `before` (imported counts), `faded` (turns held back), "" for other evidence
+  kind AS kind, -- `outcome`, `tag`, of 0.2.0 also `before` and `faded`, "" for other evidence
   effect AS effect, -- what a reflector saw: helped, hurt, refuted, ignored, irrelevant; "" for other evidence
   tag AS tag, -- `helpful`, `harmful` or `neutral`
   created_at AS created_at

@@ -13,6 +13,8 @@ from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
+from swecli.playbook.pairs import PairKind, figures_of, make_pairs
+from swecli.store.records import TurnLessons
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
@@ -232,3 +234,23 @@ async def test_strategies_that_differ_only_in_a_name_and_a_number_are_all_in_the
         )
     await run_turn(runtime, "which port does the auth service listen on in development")
     assert strategy_ids(runtime) == {"P-1", "P-2", "P-3", "P-4"}
+
+
+async def test_the_model_is_told_once_of_strategies_that_contradict_each_other() -> None:
+    runtime = make_runtime(lambda request: "Done.")
+    teach(runtime, "Commit each change", "Leave committing to the user")
+    await run_turn(runtime, "hello", learn=False)
+    pairs = make_pairs(PairKind.CONTRADICTION, ("P-1", "P-2"))
+    bullets = runtime.session.playbook.bullets
+    figures = figures_of(pairs, bullets)
+    runtime.sessions.playbook.record_lessons(runtime.session, TurnLessons(0, figures=figures))
+    await run_turn(runtime, "go on", learn=False)
+    [note] = [text for text in sent_texts(runtime) if "[P-1] and [P-2] contradict" in text]
+    assert "ask the user which one holds" in note
+    await run_turn(runtime, "and on", learn=False)
+    told = [text for text in sent_texts(runtime) if "[P-1] and [P-2] contradict" in text]
+    assert len(told) == 1, "the conversation holds it"
+    perform(runtime, "review", ["P-1", "beside", "P-2"])
+    runtime.new_session()
+    await run_turn(runtime, "hello again", learn=False)
+    assert not any("contradict" in text for text in sent_texts(runtime))

@@ -225,13 +225,13 @@ async def test_every_count_state_and_entry_is_right_after_each_of_forty_turns() 
     assert await play(runtime, model, expected) == []
     once = [number for number in model.asked if not isinstance(model.script[number].answer, str)]
     assert once == [*range(1, 20), *range(21, TURNS)], "each turn is asked about once"
-    await consolidate_into_one(runtime, model, expected)
+    await tidy_into_one(runtime, model, expected)
 
 
-async def consolidate_into_one(runtime: Runtime, model: ErringModel, expected: Expected) -> None:
-    """See that the lesson which the reflector gave two entries has one after the session."""
+async def tidy_into_one(runtime: Runtime, model: ErringModel, expected: Expected) -> None:
+    """See that the lesson which the reflector gave two entries has one after tidying."""
     model.findings = [{"what": "same", "ids": ["P-8"], "keep": "P-7", "text": "", "why": "one"}]
     runtime.new_session()
-    await runtime.learning.consolidate()
+    await runtime.learning.tidy()
     del expected.counts["P-8"], expected.entries["P-8"]
     assert [*differences(runtime, expected, TURNS)] == []

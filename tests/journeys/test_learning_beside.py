@@ -13,13 +13,12 @@ import pytest
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.playbook.transfer import to_markdown
-from swecli.store.playbook.counts import NEWEST
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
 ROOT = Path(__file__).parents[2]
 BUDGET = 1_200  # tokens of strategies in a prompt
-MOST_ASKED = 100  # strategies in prompts, of one question to consolidate
+MOST_ASKED = 100  # strategies in prompts, of one question to tidy
 MOST_WAITING = 20
 TURNS = 12
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ def test_two_processes_that_learn_in_one_project_lose_and_double_nothing(tmp_pat
     bullets = session.playbook.bullets
     verdicts = store.verdicts("P-1")
     assert len(verdicts) == len(names) * TURNS
-    assert (bullets["P-1"].helpful, bullets["P-1"].harmful) == (NEWEST, 0)
+    assert (bullets["P-1"].helpful, bullets["P-1"].harmful) == (len(names) * TURNS, 0)
     learned = sorted(one.content for one in bullets.values() if one.id != "P-1")
     expected = [
         f"Module {name}{number} is built with part {number}"
@@ -56,7 +55,7 @@ def test_two_processes_that_learn_in_one_project_lose_and_double_nothing(tmp_pat
     assert {one.state for one in bullets.values()} == {"active"}
 
 
-async def test_a_thousand_imported_strategies_leave_prompt_and_consolidation_in_their_bounds(
+async def test_a_thousand_imported_strategies_leave_prompt_and_tidying_in_their_bounds(
     tmp_path: Path,
 ) -> None:
     asked = list[str]()
@@ -73,7 +72,7 @@ async def test_a_thousand_imported_strategies_leave_prompt_and_consolidation_in_
     text = "Module{n} is built by step{n}, which reads the table of part{n} and nothing else"
     made = [Bullet(f"P-{n}", text.format(n=n), scope="project") for n in range(1, 1_001)]
     file = tmp_path / "many.md"
-    file.write_text(to_markdown(made, {}))
+    file.write_text(to_markdown(made, {}, {}))
     perform(runtime, "add", ["--from", str(file), "--trust"])
     assert len(runtime.sessions.session.playbook.bullets) == len(made)
     runtime.new_session()
@@ -83,7 +82,7 @@ async def test_a_thousand_imported_strategies_leave_prompt_and_consolidation_in_
     assert len(sent) // 4 <= len(alone) // 4 + 2 * BUDGET
     for pending in runtime.sessions.turns.pending():
         runtime.sessions.turns.skip(pending.session_id, pending.interaction)
-    await runtime.learning.consolidate()
+    await runtime.learning.tidy()
     [question] = asked
     rows = json.loads(question.removeprefix("```json").partition("\n```")[0])
     assert len(rows["strategies"]) <= MOST_ASKED

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.playbook import Bullet, SessionPlaybook, quote_content, render_bullets
+from swecli.models.playbook import (
+    Bullet,
+    EffectCounts,
+    SessionPlaybook,
+    quote_content,
+    render_bullets,
+)
 from tests.support.playbooks import add_bullet
 
 
@@ -110,29 +116,28 @@ def test_a_bullet_can_be_serialized_as_json() -> None:
     )
 
 
-def test_a_score_is_a_half_without_counts_and_follows_them() -> None:
-    unknown = Bullet("P-1", "x")
-    proven = Bullet("P-2", "x", helpful=5, harmful=1)
-    tried = Bullet("P-3", "x", helpful=1)
-    doubtful = Bullet("P-4", "x", harmful=1)
-    assert unknown.score == pytest.approx(0.5)
-    ordered = sorted((doubtful, unknown, tried, proven), key=lambda bullet: -bullet.score)
-    assert ordered == [proven, tried, unknown, doubtful]
-
-
 @pytest.mark.parametrize(
-    ("helped", "hurt", "held_back"),
-    [(0, 1, False), (0, 2, True), (3, 2, True), (4, 2, False), (12, 6, False), (11, 6, True)],
+    ("counts", "expected"),
+    [
+        (EffectCounts(hurt=1), False),
+        (EffectCounts(hurt=2), True),
+        (EffectCounts(helped=2, hurt=2), False),
+        (EffectCounts(helped=2, hurt=3), True),
+        (EffectCounts(helped=9, refuted=1), True),
+        (EffectCounts(ignored=9), False),
+    ],
 )
-def test_what_hurt_twice_and_more_than_half_as_often_as_it_helped_is_held_back(
-    helped: int, hurt: int, held_back: bool
+def test_what_was_refuted_or_hurt_twice_and_more_often_than_it_helped_is_spoken_against(
+    counts: EffectCounts, expected: bool
 ) -> None:
-    assert Bullet("P-1", "x", helpful=helped, harmful=hurt).is_held_back is held_back
+    assert counts.speak_against is expected
 
 
-def test_what_the_user_wrote_or_pinned_is_never_held_back_but_listed_for_review() -> None:
-    written = Bullet("P-1", "x", trust="user", harmful=9)
-    pinned = Bullet("P-2", "x", state="pinned", harmful=9)
-    assert not written.is_held_back
-    assert not pinned.is_held_back
-    assert written.seems_harmful
+def test_verdicts_alone_retire_nothing_that_the_user_said_or_pinned() -> None:
+    assert Bullet("P-1", "x", trust="tool").may_be_retired
+    assert not Bullet("P-1", "x", trust="user").may_be_retired
+    assert not Bullet("P-1", "x", trust="tool", state="pinned").may_be_retired
+
+
+def test_only_counts_above_nothing_are_shown() -> None:
+    assert EffectCounts(helped=4, ignored=1, neutral=7).summary == "helped 4, ignored 1"

@@ -73,9 +73,6 @@ class SlowLearning:
     async def check_anchors(self) -> list[Event]:
         return [Notice("stale")]
 
-    async def consolidate(self) -> list[Event]:
-        return [Notice("tidied")]
-
 
 async def test_drain_waits_for_every_background_task() -> None:
     listener = RecordingListener()
@@ -203,7 +200,7 @@ async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None
     background.learn(learner, 11)  # type: ignore[arg-type]
     await background.drain()
     assert texts(listener.shown)[:4] == ["stale", "saw 11", "learned 9", "learned 10"]
-    assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6", "tidied"]
+    assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6"]
 
 
 async def test_a_slow_reflector_does_not_block_the_prompt() -> None:

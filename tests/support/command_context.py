@@ -77,6 +77,7 @@ class ScriptedContext(CommandContext):
         options: Sequence[Option],
         *,
         guarded: bool = False,
+        default: int | None = None,
         interrupts: bool = True,
     ) -> int | None:
         """Return the index of the option whose key is the next pick, or None if the pick is None."""

@@ -132,20 +132,15 @@ class Product:
         """Return the strategy of a key."""
         return self.session.playbook.bullets.get(self.ids.get(key, ""))
 
-    def score(self, key: str) -> float:
-        """Return the product's score of a strategy, 0 to 1."""
+    def net(self, key: str) -> int:
+        """Return in how many more exchanges a strategy helped than hurt."""
         bullet = self.bullet(key)
-        return bullet.score if bullet else 0.0
+        return bullet.helpful - bullet.harmful if bullet else 0
 
     def kept(self, key: str) -> bool:
         """Return True if the product would still show a strategy."""
         bullet = self.bullet(key)
-        return (
-            bullet is not None
-            and bullet.is_live
-            and not bullet.is_left_out
-            and not bullet.is_held_back
-        )
+        return bullet is not None and bullet.is_live and not bullet.is_left_out
 
     def states(self) -> Counter[str]:
         """Count the proposals by their state."""

@@ -118,12 +118,12 @@ async def _play(world: World, job: Job, arm: Arm) -> Played:
 
 
 def _ended(world: World, product: Product) -> dict[str, float]:
-    """Measure how well the product's scores match the truth at the end."""
+    """Measure how well the product's counts match the truth at the end."""
     truths = {key: ask(world, "truth", key) for key in sorted(product.live)}
     ours = [key for key, truth in truths.items() if truth != "poisoned"]
     effects = [ask(world, "effect", key, world.turns - 1) for key in ours]
     found = {
-        "correlation": spearman([product.score(key) for key in ours], effects),
+        "correlation": spearman([product.net(key) for key in ours], effects),
     }
     for figure, truth in (("lost", "helpful"), ("caught", "harmful")):
         if some := [not product.kept(key) for key in ours if truths[key] == truth]:

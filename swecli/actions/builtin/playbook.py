@@ -5,10 +5,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.actions.tidy import tidy
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
 from swecli.playbook.actions.belonging import adopt, separate
 from swecli.playbook.actions.change import add, edit, remove, review, undo
-from swecli.playbook.actions.show import list_, show, why
+from swecli.playbook.actions.show import export, list_, show, why
+
+promote = Action(
+    Need.CONTEXT,
+    Words("P-7"),
+    in_shell=False,
+    name="promote",
+    help="Write one into AGENTS.md, with your approval, and retire it",
+)
 
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
     from swecli.playbook.learning.service import LearningService
@@ -47,7 +56,24 @@ async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
 playbook = Family(
     "playbook",
     "Show and change learned strategies",
-    (list_, show, why, add, edit, remove, undo, review, adopt, separate, good, bad, reflect),
+    (
+        list_,
+        show,
+        why,
+        add,
+        edit,
+        remove,
+        undo,
+        review,
+        tidy,
+        promote,
+        export,
+        adopt,
+        separate,
+        good,
+        bad,
+        reflect,
+    ),  # fmt: skip
     default="list",
     default_in_shell="list",
     aliases=("strategies",),

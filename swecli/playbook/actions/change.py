@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,16 @@ from swecli.models.action import (
     Question,
     Words,
 )
-from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ActionContext, summarize
-from swecli.playbook.actions.show import format_sources, parse_count
+from swecli.playbook.actions.questions import BESIDE, OVER, find_questions
+from swecli.playbook.actions.show import parse_count
+from swecli.playbook.pairs import figures_of, find_open
 from swecli.playbook.workspace import find_anchors, note_anchors
 from swecli.redact import has_secret, redact
+from swecli.store.records import TurnLessons
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.store.session_manager import SessionManager
@@ -141,7 +144,7 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     fields |= {"scope": scope} if scope else {}
     fields |= {"paths": [] if paths == ["all"] else paths} if paths else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
-    if _ON in flags and bullet.state == "active" and not bullet.seems_harmful:
+    if _ON in flags and bullet.state == "active" and not bullet.harmful:
         raise BadInput(f"{bullet.id} is active already.")
     evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
@@ -213,18 +216,18 @@ def _describe(ctx: ActionContext, change: AppliedDelta) -> str:
 
 @Action(Need.SESSION, Words("[P-7 use|remove]"), during_turn=True)
 def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
-    """List suggestions to approve, or decide about one"""
+    """List what needs your decision, or decide: P-7 use, P-7 remove, P-2 over P-9, P-2 beside P-9"""
     ctx = ActionContext.of(sessions, asked)
-    waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
-    evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-    reasons = {bullet.id: _review_reason(bullet) for bullet in waiting}
     if not asked.words:
-        return _questions(ctx, reasons, evidence)
+        return _list_questions(ctx, find_questions(ctx))
+    if len(asked.words) == 3 and asked.words[1] in (OVER, BESIDE):
+        first, word, second = asked.words
+        return _settle_pair(ctx, ctx.find(first), ctx.find(second), is_instead=word == OVER)
     if len(asked.words) != 2 or asked.words[1] not in ("use", "remove"):
         raise ctx.usage_error("A strategy and a decision are required.", "review P-7 use|remove")
     name, decision = asked.words
     bullet = ctx.find(name)
-    if bullet.id not in reasons:
+    if bullet.id not in [question.id for question in find_questions(ctx)]:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     quotes = _user_evidence(ctx, f"{decision} {bullet.id}")
     if decision == "use":
@@ -243,6 +246,29 @@ def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
     return ActionResult(value, (f"{bullet.id} {clause}: {bullet.content}",), note=hint)
 
 
+def _settle_pair(
+    ctx: ActionContext, first: Bullet, second: Bullet, *, is_instead: bool
+) -> ActionResult:
+    """Settle which of two strategies holds: the first one instead of the second one, or both."""
+    if first.id == second.id:
+        raise BadInput(f"{first.id} cannot be settled with itself.", "Name two strategies.")
+    if is_instead:
+        evidence = _user_evidence(ctx, f"{first.id} {OVER} {second.id}")
+        ctx.apply(_delta(ctx, "settled", Op("REMOVE", second.id, evidence=evidence)))
+        hint = f"`{ctx.command} undo` restores it."
+        line = f"{second.id} is removed, {first.id} holds: {first.content}"
+        return ActionResult({"kept": [first.id], "removed": [second.id]}, (line,), note=hint)
+    bullets = ctx.session.playbook.bullets
+    ids = {first.id, second.id}
+    pairs = [pair for pair in find_open(bullets, ctx.sessions.turns) if ids == {*pair.ids}]
+    if not pairs:
+        raise BadInput(f"{first.id} and {second.id} need no decision: both hold already.")
+    figures = figures_of(pairs, bullets, is_settled=True)
+    ctx.sessions.playbook.record_lessons(ctx.session, TurnLessons(0, figures=figures))
+    value: dict[str, Any] = {"kept": [first.id, second.id], "removed": []}
+    return ActionResult(value, (f"{first.id} and {second.id} both hold.",))
+
+
 def _accept(bullet: Bullet, quotes: tuple[Evidence, ...]) -> list[Op]:
     """Return the operations of a yes. A proposal, and what was left out because what it names is gone, becomes the
     user's word: its text was on the screen."""
@@ -252,36 +278,22 @@ def _accept(bullet: Bullet, quotes: tuple[Evidence, ...]) -> list[Op]:
     return [*ops, Op("PIN", bullet.id)] if bullet.state == "pinned" else ops
 
 
-def _needs_review(bullet: Bullet) -> bool:
-    """Return True for a quarantined, stale or probably harmful strategy."""
-    if bullet.state in ("disabled", "deleted"):
-        return False
-    is_open = bullet.state == "quarantined" or bullet.doubt is not Doubt.NONE
-    return is_open or bool(bullet.stale) or bullet.seems_harmful
-
-
-def _review_reason(bullet: Bullet) -> str:
-    if bullet.stale:
-        return f"stale: {bullet.stale}"
-    if bullet.seems_harmful:
-        return f"it seems to do harm: helped {bullet.helpful}, hurt {bullet.harmful}"
-    return bullet.reason_of_doubt or f"it comes from {bullet.trust}"
-
-
-def _questions(
-    ctx: ActionContext, reasons: dict[str, str], evidence: dict[str, list[Evidence]]
-) -> ActionResult:
-    """List what waits, by id with its reason, as lines and as questions for a screen."""
-    if not reasons:
+def _list_questions(ctx: ActionContext, questions: Sequence[Question]) -> ActionResult:
+    """List what waits as lines, and as questions for a screen."""
+    if not questions:
         return ActionResult([], ("Nothing to review.",))
-    value = list[dict[str, str]]()
+    value = [
+        {
+            "id": question.id,
+            "what": question.title,
+            "why": question.reason,
+            "content": question.content,
+        }
+        for question in questions
+    ]
     lines = list[str]()
-    questions = list[Question]()
-    for name, reason in reasons.items():
-        bullet = ctx.session.playbook.bullets[name]
-        value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
-        lines.append(f"{name} {bullet.content} ({reason})")
-        sources = format_sources(ctx, evidence[name])
-        questions.append(Question(name, bullet.content, reason, sources))
-    hint = f"For example: {ctx.command} review {next(iter(reasons))} use"
+    for question in questions:
+        texts = question.content.splitlines()
+        lines += [f"{texts[0]} ({question.reason})", *(f"  {text}" for text in texts[1:])]
+    hint = f"For example: {ctx.command} review {questions[0].answers[0].line}"
     return ActionResult(value, tuple(lines), note=hint, questions=tuple(questions))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Trust
+from swecli.models.playbook import AppliedDelta, Bullet, EffectCounts, Evidence, Trust
 from swecli.playbook.action import ActionContext, resolve_file, summarize
 from swecli.playbook.actions.belonging import list_left
 from swecli.text import shorten
@@ -45,16 +45,12 @@ def _format_time(moment: datetime) -> str:
         Flag("--log", "list the newest changes instead (a number: how many)"),
         Flag("--all", "list instead what is stored for folders that are gone"),
         Flag("--verbose", "with how often each was used, and the project's totals"),
-        Flag("--export", "write them to a Markdown file (-: print it)", "FILE"),
-        Flag("--force", "overwrite that file"),
     ),
     during_turn=True,
 )
 def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
-    """List the strategies, those in use first"""
+    """List the strategies, the last used first"""
     ctx = ActionContext.of(sessions, asked)
-    if "--export" in asked.flags:
-        return _export(ctx, asked.value("--export"), force="--force" in asked.flags)
     if "--log" in asked.flags:
         return _log(ctx)
     if "--all" in asked.flags:
@@ -74,15 +70,16 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies and who
-    said it; `verbose` adds how often it was used, and the project's totals."""
+    """Format one row per strategy, those in use first, of these the last used ones, with where it applies and who said
+    it; `verbose` adds in how many prompts it was, and the project's totals."""
     ranked = sorted(bullets, key=_rank)
+    effects = ctx.sessions.playbook.effects([bullet.id for bullet in ranked])
     rows = []
     for bullet in ranked:
         origin = (bullet.reach, _SAID_BY[bullet.trust])
-        counts = (str(bullet.helpful), str(bullet.harmful))
         more = (str(bullet.uses),) if verbose else ()
-        rows.append((bullet.id, _format_state(bullet), *origin, *counts, *more, bullet.content))
+        summary = effects[bullet.id].summary
+        rows.append((bullet.id, _format_state(bullet), *origin, summary, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
@@ -91,10 +88,10 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     elif len(rows) > _MAX_LISTED:
         notes.append(f"{len(rows) - _MAX_LISTED:,} more: {ctx.command} list --verbose")
         del rows[_MAX_LISTED:]
-    columns = ("used",) if verbose else ()
+    columns = ("prompts",) if verbose else ()
     return ActionResult(
-        [_bullet_json(bullet) for bullet in ranked],
-        head=("id", "state", "for", "said by", "helped", "hurt", *columns, "strategy"),
+        [_bullet_json(bullet, effects[bullet.id]) for bullet in ranked],
+        head=("id", "state", "for", "said by", "effects", *columns, "strategy"),
         rows=tuple(rows),
         note=" · ".join(notes),
     )
@@ -111,39 +108,50 @@ def _totals(ctx: ActionContext) -> Iterator[str]:
 
 
 def _format_state(bullet: Bullet) -> str:
-    """Return the state as listed: "hidden" and "stale" mean that it is not used in prompts, "stale?" that it is, though
-    what it names is gone."""
+    """Return the state as listed: "stale" means that it is not used in prompts, "stale?" that it is, though what it
+    names is gone."""
     if bullet.stale:
         return f"{bullet.state}, stale" + ("" if bullet.is_left_out else "?")
-    if bullet.state == "quarantined":
-        return "waits"
-    return "hidden" if bullet.state == "active" and bullet.is_held_back else bullet.state
+    return "waits" if bullet.state == "quarantined" else bullet.state
 
 
 def _rank(bullet: Bullet) -> tuple[bool, float, int]:
-    """Return the place in a list: by use, then by the counts that are shown, then by age."""
-    return (not bullet.is_live, -bullet.score, bullet.number)
+    """Return the place in a list: those in use first, then the last used or added."""
+    last = bullet.last_used or bullet.created_at
+    return (not bullet.is_live, -last.timestamp(), -bullet.number)
 
 
-def _bullet_json(bullet: Bullet) -> dict[str, Any]:
-    return bullet.to_json() | {"hidden": bullet.is_held_back}
+def _bullet_json(bullet: Bullet, effects: EffectCounts) -> dict[str, Any]:
+    return bullet.to_json() | {"effects": asdict(effects)}
 
 
-def _export(ctx: ActionContext, file: str, *, force: bool) -> ActionResult:
+@Action(
+    Need.SESSION,
+    Words("[FILE]", "the file to write (none: print it)", is_quoted=True),
+    (Flag("--force", "overwrite that file"),),
+    during_turn=True,
+)
+def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Write all of them into one Markdown file, to read, edit and import again"""
     # late: only an export needs pydantic
     from swecli.playbook.transfer import to_markdown
 
+    ctx = ActionContext.of(sessions, asked)
     bullets = ctx.bullets()
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in bullets])
-    text = to_markdown(bullets, evidence)
+    effects = ctx.sessions.playbook.effects([bullet.id for bullet in bullets])
+    text = to_markdown(bullets, evidence, effects)
+    file = asked.text
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file, ctx.asked.folder)
+    path = resolve_file(file, asked.folder)
     try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="") as stream:
+        with path.open(
+            "w" if "--force" in asked.flags else "x", encoding="utf-8", newline=""
+        ) as stream:
             stream.write(text)
     except FileExistsError:
-        hint = f"To overwrite it: {ctx.command} list --export {file} --force"
+        hint = f"To overwrite it: {ctx.command} export {file} --force"
         raise BadInput(f"{file} already exists.", hint) from None
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}.") from error
@@ -199,13 +207,15 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     evidence = store.evidence(bullet.id)
     verdicts = store.verdicts(bullet.id)
     changes = store.changes(bullet.id)
-    turns = store.turns_shown(bullet.id, _MAX_TURNS)
+    effects = store.effects([bullet.id])[bullet.id]
+    shown = store.turns_shown(bullet.id)
+    cited = store.turns_cited(bullet.id)
     origin = f"said by {_SAID_BY[bullet.trust]}"
     facts = f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
-    lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
+    lines = [f"{bullet.id}  {bullet.content}", facts]
     if bullet.when:
         lines.append(f"when: {bullet.when}")
-    lines.append(_format_counts(bullet, verdicts))
+    lines.append(f"effects: {effects.summary or 'none seen yet'}")
     if bullet.stale:
         lines.append(f"stale: {bullet.stale}")
     if bullet.doubt:
@@ -216,12 +226,13 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     for change in changes:
         time = _format_time(change.delta.created_at)
         lines.append(f"{time}  {change.delta.author}: {_format_change(change)}")
-    lines.append(f"in the prompt of {_format_turns(ctx, turns)}" if turns else "not used yet")
-    value = _bullet_json(bullet) | {
+    lines.append(_format_uses(ctx, shown, cited))
+    value = _bullet_json(bullet, effects) | {
         "evidence": [_evidence_json(item) for item in evidence],
         "verdicts": [_verdict_json(verdict) for verdict in verdicts],
         "history": [_delta_json(change) for change in changes],
-        "prompts": [{"session": session, "turn": number} for session, number in turns],
+        "prompts": [{"session": session, "turn": number} for session, number in shown],
+        "answers": [{"session": session, "turn": number} for session, number in cited],
     }
     return ActionResult(value, tuple(lines))
 
@@ -247,13 +258,21 @@ def _format_turns(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
     return "; ".join(groups)
 
 
-def _format_counts(bullet: Bullet, verdicts: Sequence[BulletEvidence]) -> str:
-    """Format the counts of a strategy: what helped and what hurt, and apart from that what is no evidence."""
-    effects = Counter(verdict.label for verdict in verdicts)
-    refuted = effects["refuted"]
-    ignored = effects["ignored"]
-    hurt = f"hurt {bullet.harmful}" + (f" ({refuted} refuted)" if refuted else "")
-    return f"helped {bullet.helpful} · {hurt} · ignored {ignored} · no effect {bullet.neutral - ignored}"
+def _format_uses(
+    ctx: ActionContext, shown: Sequence[tuple[str, int]], cited: Sequence[tuple[str, int]]
+) -> str:
+    """Format in how many prompts a strategy was, and which answers named it."""
+    if not shown:
+        return "in no prompt yet"
+    prompts = f"in {pluralize(len(shown), 'prompt')} ({_format_newest(ctx, shown)})"
+    if not cited:
+        return f"{prompts}, named in no answer"
+    return f"{prompts}, named in {pluralize(len(cited), 'answer')} ({_format_newest(ctx, cited)})"
+
+
+def _format_newest(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
+    more = len(turns) - _MAX_TURNS
+    return _format_turns(ctx, turns[:_MAX_TURNS]) + (f" and {more} more" if more > 0 else "")
 
 
 def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[str, ...]:
@@ -314,10 +333,10 @@ def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
         )
     rows = []
     candidates = []
-    for name, chosen, match, score, tokens, reason in choice["chosen"]:
+    for name, chosen, match, *_, tokens, reason in choice["chosen"]:  # 0.2.0 stored also a score
         bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
         rows.append((name, "in" if chosen else "out", reason, shorten(bullet.content, 60)))
-        candidates.append({"id": name, "chosen": chosen, "match": match, "score": score,
+        candidates.append({"id": name, "chosen": chosen, "match": match,
                            "tokens": tokens, "reason": reason, "content": bullet.content})  # fmt: skip
     budget = {name: choice[name] for name in ("tokens", "budget", "more")}
     value = {"turn": turn, "candidates": candidates} | budget

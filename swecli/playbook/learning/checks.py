@@ -75,18 +75,29 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
 
 
 def is_check(command: str) -> bool:
-    """Return True if a normalized simple command, or a program's name, is a check."""
+    """Return True if a normalized simple command is a check."""
     return not _NO_CHECK.match(command) and _CHECK.search(command.lower()) is not None
 
 
-def programs(command: str) -> set[str]:
-    """Return the names of the programs that a command line runs, without folders."""
-    names = set[str]()
-    for _, commands in _split(command):
-        for simple in commands:
-            words = _ASSIGNMENT.sub("", f"{simple} ").split()
-            names |= {word.rpartition("/")[2] for word in words[:1]}
-    return names
+def find_succeeded(command: str, exit_code: int | None, output: str) -> list[str]:
+    """Return the normalized simple commands of a finished command line that succeeded by their own status. One whose
+    status is not known, as of what stands before a `;`, is left out."""
+    if "<<" in command:
+        return []
+    pipelines = _split(command)
+    succeeded = list[str]()
+    for index, (_, commands) in enumerate(pipelines):
+        following = pipelines[index + 1 :]
+        # each one after it ran only because it had succeeded
+        has_passed_on = exit_code == 0 and all(operator == "&&" for operator, _ in following)
+        for place, simple in enumerate(commands):
+            if following:
+                passed = has_passed_on and len(commands) == 1
+            else:
+                passed = _status_in_pipeline(place, len(commands), exit_code, output) is True
+            if passed:
+                succeeded.append(normalize_command(simple))
+    return [simple for simple in succeeded if simple]
 
 
 def covers(wide: str, narrow: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from swecli.models.counts import pluralize
 from swecli.models.doubts import Doubt
 from swecli.models.message import Origin
 from swecli.models.playbook import (
@@ -188,6 +189,8 @@ class Curator:
             return f"{clause}, which you wrote"
         if not content and replaced.trust == "user":
             return f"{clause}, which you said"
+        if replaced.helpful:
+            return f"{clause}, which helped in {pluralize(replaced.helpful, 'exchange')}"
         return ""
 
     def _is_said(self, content: str) -> bool:

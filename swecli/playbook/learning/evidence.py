@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -18,13 +17,11 @@ from swecli.playbook.learning.checks import (
     Check,
     covers,
     find_check,
-    is_check,
+    find_succeeded,
     normalize_command,
-    programs,
 )
 from swecli.playbook.learning.reactions import Reaction, words_of
 from swecli.playbook.wording import FORGET, REMEMBER
-from swecli.playbook.workspace import is_foreign
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
 from swecli.text import shorten
@@ -43,7 +40,6 @@ _QUOTED = re.compile(
 # which of several observations is a turn's outcome: a change of state (1.0) before these
 _STILL_PASSING, _STILL_FAILING, _PASSING = 0.5, 0.3, 0.1
 _SPAN = re.compile(r"`([^`\n]{3,})`")
-_COMMON = 3  # strategies of a prompt; if so many, and half of them, name a thing, it links none of them to a call
 _FAILING = re.compile(r"fail|error|✗|✕|not ok|panicked", re.IGNORECASE)
 _VARYING = re.compile(
     r"\b\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds)\b|0x[0-9a-f]+|\b\d\d:\d\d(?::\d\d)?\b"
@@ -91,6 +87,13 @@ class CallDigest:
     def passed(self) -> bool | None:
         """Whether a command succeeded; None if it was interrupted or refused, and for other tools."""
         return self.ok if self.finished and not self.denied and self.command else None
+
+    @property
+    def succeeded(self) -> list[str]:
+        """The commands of a finished command line that succeeded, normalized."""
+        if self.passed is None:
+            return []
+        return find_succeeded(self.command, self.exit_code, self.output)
 
     @property
     def check(self) -> Check:
@@ -199,23 +202,14 @@ class TurnDigest:
                 other_command = True
         return runs
 
-    def find_linked(self, observed: Observation, bullets: Mapping[str, Bullet]) -> list[Bullet]:
-        """Return the bullets of the prompt that the deciding call links to the outcome, because it has one of their
-        names; not those that were stale or not in use."""
-        if observed.call is None:
-            return []
-        shown = [bullets[name] for name in self.shown if name in bullets]
-        names = {bullet.id: _names(bullet) for bullet in shown}
-        counts = Counter(name for of_bullet in names.values() for name in of_bullet)
-        enough = max(_COMMON, len(shown) / 2)
-        common = {name for name, count in counts.items() if count >= enough}
-        return [
-            bullet
-            for bullet in shown
-            if bullet.is_live
-            and not bullet.is_left_out
-            and _is_linked(names[bullet.id] - common, observed, observed.call)
-        ]
+    def find_helpful(self, bullets: Mapping[str, Bullet]) -> Iterator[tuple[Bullet, CallDigest]]:
+        """Yield each bullet that an answer cites and whose own command succeeded, with the first call that ran it."""
+        cited = [bullets[name] for name in self.cited if name in bullets]
+        for bullet in cited:
+            for call in self.calls:
+                if any(_is_own_command(simple, bullet.content) for simple in call.succeeded):
+                    yield bullet, call
+                    break
 
 
 def _keep_ends(text: str, limit: int) -> str:
@@ -268,14 +262,13 @@ def _digest_call(call: ToolCall) -> CallDigest:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The observed outcome of a turn: `weight` 0 to 1, by which the strongest is chosen, `source` ("check", "mark",
-    "refusal"), `why` as a line for people, the kind of turn (its check, or "turn") and the deciding `call`."""
+    "refusal"), `why` as a line for people, and the kind of turn (its check, or "turn")."""
 
     good: bool
     weight: float
     source: str
     why: str
     kind: str = "turn"
-    call: CallDigest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,23 +371,21 @@ def _state_change(
     label = shorten(run.call.command, 60)
     passes = Observation(run.passed, _PASSING, "check", f"{label} passes", name)
     if before is None or (before.passed == run.passed and not run.changed):
-        # the turn did not decide it, so it has no deciding call
         return passes if run.passed else None
-    decided = replace(passes, call=run.call)
     if before.passed != run.passed:
         change = "failing to passing" if run.passed else "passing to failing"
-        return replace(decided, weight=1.0, why=f"{label} went from {change}")
+        return replace(passes, weight=1.0, why=f"{label} went from {change}")
     if run.passed:
-        return replace(decided, weight=_STILL_PASSING, why=f"{label} still passes")
+        return replace(passes, weight=_STILL_PASSING, why=f"{label} still passes")
     if run.result.failing == before.failing:
         return None  # the same tests failed before the turn
-    return replace(decided, weight=_STILL_FAILING, why=f"{label} still fails, in another way")
+    return replace(passes, weight=_STILL_FAILING, why=f"{label} still fails, in another way")
 
 
 def _refusal(call: CallDigest) -> Observation:
     label = shorten(call.command or str(call.parameters.get("path", call.name)), 60)
     why = f"you refused {label}" + (f": {shorten(call.reason, 60)}" if call.reason else "")
-    return Observation(False, 1.0, "refusal", why, call=call)
+    return Observation(False, 1.0, "refusal", why)
 
 
 def _select_strongest(observations: Sequence[Observation]) -> Observation | None:
@@ -419,33 +410,12 @@ def _has_friction(digest: TurnDigest) -> bool:
     return digest.outcome == "loop"
 
 
-def _is_linked(names: Set[str], observed: Observation, call: CallDigest) -> bool:
-    """Return True if the deciding call has one of the names. A refused one must be what the name says, and no more: it
-    may have been refused for the rest."""
-    if observed.source == "refusal":
-        subject = call.command or str(call.parameters.get("path", ""))
-        return normalize_command(subject) in {normalize_command(name) for name in names}
-    text = json.dumps(call.parameters, ensure_ascii=False, default=str)
-    return _contains_any(names, text if observed.good else f"{text} {call.output}", call)
-
-
-def _names(bullet: Bullet) -> frozenset[str]:
-    """Return what a bullet names: its anchors, and its spans in backticks; without paths of an environment or outside
-    of the workspace, which many commands share."""
-    values = [anchor.partition(":")[2] or anchor for anchor in bullet.anchors]  # `kind:value`
-    names = values + _SPAN.findall(bullet.content)
-    return frozenset(name for name in names if len(name) >= 3 and not is_foreign(name))
-
-
-def _contains_any(names: Set[str], text: str, call: CallDigest) -> bool:
-    """Return True if a text has one of the names. The name of a program that the call runs says nothing, unless it is
-    that of a check: interpreters, shells and package managers run everything."""
-    running = programs(call.command) if call.command else set()
-    return any(
-        re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
-        for name in names
-        if name not in running or is_check(name)
-    )
+def _is_own_command(simple: str, content: str) -> bool:
+    """Return True if a normalized command is the one that a text names: in back-ticks its beginning, else all of it."""
+    spans = [normalize_command(span) for span in _SPAN.findall(content)]
+    if spans:
+        return any(f"{simple} ".startswith(f"{span} ") for span in spans if span)
+    return re.search(rf"(?<!\S){re.escape(simple)}(?![\w-])", content) is not None
 
 
 def _failing_lines(output: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from swecli.models.playbook import (
     AppliedDelta,
     Bullet,
     Delta,
+    EffectCounts,
     Op,
     Scope,
     Verdict,
@@ -25,11 +26,11 @@ from swecli.models.playbook import (
 )
 from swecli.models.session import Session
 from swecli.playbook.learning.answer import ExchangeAnswer, ExchangeAnswers
-from swecli.playbook.learning.contradictions import Contradiction, UntoldContradictions
 from swecli.playbook.learning.curator import AddProposal, Curator, reads_as, scope_of
 from swecli.playbook.learning.evidence import Observation, TurnDigest, TurnEvidence
 from swecli.playbook.learning.reactions import Reaction
 from swecli.playbook.learning.reflector_model import ReflectorCall
+from swecli.playbook.pairs import Pair, PairKind, figures_of, find_new, make_pairs
 from swecli.playbook.ranking import BulletIndex, clean
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
 from swecli.playbook.wording import FORGET, REMEMBER
@@ -41,6 +42,7 @@ from swecli.text import shorten
 
 _TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements
+_MAX_COMMAND = 60  # characters of a command in a reason
 _MAX_SUMMARY = 200  # characters of the query and of the answer before
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
@@ -141,14 +143,13 @@ class LessonBuilder:
         observed = turn.observed
         if turn.is_processed:
             return TurnLessons(digest.interaction)
-        verdicts = self._outcome_verdicts(digest, observed)
+        verdicts = self._command_verdicts(digest)
         curator = self._curator("user", digest)
         if not turn.remembered and not is_read:
             for statement in _read_statements(digest.query, REMEMBER):
                 curator.keep(statement)
             for statement in _read_statements(digest.query, FORGET):
                 curator.forget(statement)
-        choice = self.sessions.turns.choice(self.session.id, digest.interaction) or {}
         columns: dict[str, Any] = {"topic": _TURN}
         if observed is not None:
             columns = {
@@ -167,7 +168,6 @@ class LessonBuilder:
             known=columns,
             checks=turn.checks,
             shown=digest.shown,
-            held_back=tuple(choice.get("held_back", ())),
         )
 
     def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
@@ -209,15 +209,17 @@ class LessonBuilder:
             curator.refused.append("the same effect for every strategy tells none of them apart")
         curator.take(answer.lessons, asked)
         curator.ops += self._promotions(verdicts)
+        curator.ops += self._retirements(verdicts, {op.bullet_id for op in curator.ops})
         delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
-        contradictions = self._untold_contradictions(answer, asked)
+        bullets = self.session.playbook.bullets
+        contradictions = self._new_contradictions(answer, asked)
         columns = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
         lessons = TurnLessons(
             digest.interaction,
             delta,
             verdicts,
-            lines=contradictions.lines,
-            figures=contradictions.figures,
+            lines=tuple(pair.line(bullets) for pair in contradictions),
+            figures=figures_of(contradictions, bullets),
             known=columns,
             final=True,
             failure=call.failure,
@@ -226,18 +228,19 @@ class LessonBuilder:
             lessons = replace(lessons, usage=call.usage, cost=call.cost)
         return lessons, tuple(curator.refused)
 
-    def _untold_contradictions(
+    def _new_contradictions(
         self, answer: ExchangeAnswer, asked: Mapping[str, Bullet]
-    ) -> UntoldContradictions:
+    ) -> list[Pair]:
         """Return what the user has to be told of strategies that still read as the question knew them, and that the
         answer itself does not replace."""
         bullets = self.session.playbook.bullets
         named = answer.contradiction
-        settled = {lesson.replaces for lesson in answer.lessons}
-        is_settled = not settled.isdisjoint(named)
+        is_settled = any(lesson.replaces in named for lesson in answer.lessons if lesson.replaces)
         is_current = all(reads_as(bullets.get(name), asked.get(name)) for name in named)
-        found = [Contradiction(named)] if named and is_current and not is_settled else []
-        return UntoldContradictions.of(found, bullets, self.sessions.turns)
+        if is_settled or not is_current:
+            return []
+        pairs = make_pairs(PairKind.CONTRADICTION, named)
+        return find_new(pairs, bullets, self.sessions.turns)
 
     def _promotions(self, verdicts: Sequence[Verdict]) -> list[Op]:
         """Activate the unconfirmed bullets that helped."""
@@ -249,28 +252,47 @@ class LessonBuilder:
             if name in bullets and bullets[name].state == "unconfirmed"
         ]
 
+    def _retirements(self, verdicts: Sequence[Verdict], changed: Collection[str]) -> list[Op]:
+        """Switch off the bullets of which these verdicts are one too many; not those that the same answer `changed`.
+        The user is asked about his own, and about what he pinned."""
+        against = {
+            verdict.bullet_id: EffectCounts(
+                hurt=int(verdict.effect == "hurt"), refuted=int(verdict.effect == "refuted")
+            )
+            for verdict in verdicts
+            if verdict.tag == "harmful" and verdict.bullet_id not in changed
+        }
+        bullets = self.session.playbook.bullets
+        counts = self.sessions.playbook.effects(against) if against else {}
+        return [
+            Op("UPDATE", name, {"state": "disabled"})
+            for name, verdict in against.items()
+            if bullets[name].may_be_retired and (counts[name] + verdict).speak_against
+        ]
+
     def _messages(self, number: int) -> list[ChatMessage]:
         return [message for message in self.session.messages if message.interaction == number]
 
     def _curator(self, author: str, digest: TurnDigest) -> Curator:
         return Curator(author, digest, self.session, self.sessions.playbook, self.instructions)
 
-    def _outcome_verdicts(
-        self, digest: TurnDigest, observed: Observation | None
-    ) -> tuple[Verdict, ...]:
-        """Return the verdicts of an outcome on the strategies that its deciding call links to it."""
-        if observed is None or observed.call is None:
-            return ()
-        verdict = Verdict(
-            bullet_id="",
-            kind="outcome",
-            tag="helpful" if observed.good else "harmful",
-            source=observed.source,
-            quote=observed.why,
-            call_id=observed.call.id,
+    def _command_verdicts(self, digest: TurnDigest) -> tuple[Verdict, ...]:
+        """Return what the rules can tell: that a cited strategy helped, as its own command succeeded. They blame
+        none."""
+        helpful = digest.find_helpful(self.session.playbook.bullets)
+        return tuple(
+            Verdict(
+                bullet_id=bullet.id,
+                kind="outcome",
+                tag="helpful",
+                source="check",
+                quote=f"{shorten(call.command, _MAX_COMMAND)} succeeded",
+                call_id=call.id,
+                effect="helped",
+            )
+            for bullet, call in helpful
+            if bullet.is_live
         )
-        linked = digest.find_linked(observed, self.session.playbook.bullets)
-        return tuple(replace(verdict, bullet_id=bullet.id) for bullet in linked)
 
     def _effect_verdicts(
         self,

@@ -14,10 +14,9 @@ from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Op, Verdict
-from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.playbook.action import format_op
-from swecli.playbook.learning import consolidation, lessons
+from swecli.playbook.learning import lessons, tidying
 from swecli.playbook.learning.answer import (
     Asked,
     ExchangeAnswer,
@@ -25,7 +24,6 @@ from swecli.playbook.learning.answer import (
     answer_schema,
     read_answer,
 )
-from swecli.playbook.learning.contradictions import UntoldContradictions
 from swecli.playbook.learning.curator import is_shown_again
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
@@ -37,6 +35,7 @@ from swecli.playbook.learning.reflector_model import (
     ReflectorModel,
     Sender,
 )
+from swecli.playbook.pairs import figures_of, find_new
 from swecli.playbook.selection import Count
 from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, note_anchors
 from swecli.store.records import StoredTurn, TurnLessons
@@ -85,7 +84,7 @@ class LearningService:
     instructions: Callable[[], str] = str
     enabled: bool = True
     percent: int = 15  # of what the session costs that reflecting may cost
-    tidy_template: str = ""  # the prompt of a consolidation; "" for none
+    tidy_template: str = ""  # the prompt of `tidy`
     _reported: set[str] = field(default_factory=set)
     # strategies that the user was asked about, each with how much of what he said spoke of it
     _asked: set[tuple[str, int]] = field(default_factory=set)
@@ -320,72 +319,41 @@ class LearningService:
             if not (isinstance(event, ReflectionFailed) and event.paused)
         ]
 
-    async def consolidate(self) -> list[LearningEvent]:
-        """Ask the model, for the session of this project that was left last, what of the playbook says the same or no
-        longer holds, and apply what it may change as one delta. It is asked once for each state of the playbook. A
-        failure is returned as an event."""
-        session = self.sessions.current_session
-        if session is None or not self.enabled or self.reflector.model is None:
-            return []
-        try:
-            self.sessions.playbook.refresh(session)
-            if not consolidation.is_worthwhile(session) or self._is_consolidated(session):
-                return []
-            place = ProjectPlace(session.project, session.subfolder or "")
-            newest = self.sessions.catalog.list_sessions(session.working_directory, 2, place=place)
-            left = [other.id for other in newest if other.id != session.id]
-            if not left:
-                return []
-            others = SessionManager(self.sessions.database)
-            service = replace(self, sessions=others, _reported=set())
-            events = await service._consolidate(others.resume(left[0], ""))
-            self.sessions.playbook.refresh(session)
-        except Exception as error:  # noqa: BLE001 - as in `after_turn`
-            return [_failure(0, error)]
-        return events
-
-    def _is_consolidated(self, session: Session) -> bool:
-        [(name, fingerprint)] = _consolidated_figure(session).items()
-        return self.sessions.turns.figures([name]).get(name) == fingerprint
-
-    async def _consolidate(self, session: Session) -> list[LearningEvent]:
-        asked = {bullet.id: bullet for bullet in consolidation.select_bullets(session)}
+    async def tidy(self) -> list[LearningEvent]:
+        """Ask the model what of the playbook says the same or no longer holds, apply what it may change as one delta,
+        and keep what only the user may decide. Raises BadInput if it cannot be asked."""
+        session = self.sessions.session
+        self.sessions.playbook.refresh(session)
+        asked = {bullet.id: bullet for bullet in tidying.select_bullets(session)}
+        if len(asked) < 2:
+            raise BadInput("There is nothing to tidy: the playbook has less than two strategies.")
+        if self.reflector.model is None:
+            reason = self.reflector.missing or "reflect_with_model is off"
+            raise BadInput(f"No model can be asked: {reason}.", "Choose one with -m or /model.")
         question = Question(
             template=self.tidy_template,
-            text=consolidation.build_question(asked.values()),
-            schema=consolidation.findings_schema(),
-            read=lambda answer: consolidation.read_findings(answer, asked),
+            text=tidying.build_question(asked.values()),
+            schema=tidying.findings_schema(),
+            read=lambda answer: tidying.read_findings(answer, asked),
         )
-        totals = self.sessions.totals()
-        if self.reflector.blocked_reason(question, totals, self.percent, friction=True):
-            return []  # the end of the next session asks again
-        figure = _consolidated_figure(session)
         call = await self._ask(session.interactions, question)
         if call.found is None:
-            # an answer that was paid for and cannot be used would be no better the next time
-            is_paid = call.usage.total > 0
-            if is_paid:
-                self._record(session, TurnLessons(0, figures=figure))
-            return [ReflectionFailed(0, call.failure or "", kept=not is_paid, cost=call.cost)]
+            return [ReflectionFailed(0, call.failure or "", kept=False, cost=call.cost)]
         self.sessions.playbook.refresh(session)
-        tidied = consolidation.Consolidation(session, self.sessions.playbook, call.model)
+        tidied = tidying.Tidying(session, self.sessions.playbook, call.model)
         tidied.take(call.found.findings, asked)
         tidied.refused += call.found.losses
-        contradictions = UntoldContradictions.of(
-            tidied.contradictions, session.playbook.bullets, self.sessions.turns
-        )
+        bullets = session.playbook.bullets
+        pairs = find_new(tidied.pairs, bullets, self.sessions.turns)
         learned = TurnLessons(
             0,
             tidied.delta() if tidied.ops else None,
-            lines=contradictions.lines,
-            figures=figure | contradictions.figures,
+            lines=tuple(pair.line(bullets) for pair in pairs),
+            figures=figures_of(pairs, bullets),
             usage=call.usage,
             cost=call.cost,
         )
-        events = self._record(session, learned, tidied.refused)
-        # what it changed itself is no reason to ask again
-        self._record(session, TurnLessons(0, figures=_consolidated_figure(session)))
-        return events
+        return self._record(session, learned, tidied.refused)
 
     async def backfill(
         self, sessions: Sequence[str], times: int = 1
@@ -506,12 +474,6 @@ class LearningService:
         if applied is not None or learned.lines or refused or learned.usage.total or answer:
             return [_report(learned, applied, refused, answer)]
         return []
-
-
-def _consolidated_figure(session: Session) -> dict[str, str]:
-    """Return the figure that says in which state a project's playbook was consolidated, by its name."""
-    name = f"consolidated:{session.project or session.working_directory}"
-    return {name: consolidation.fingerprint(session)}
 
 
 def _failure(interaction: int, error: Exception) -> ReflectionFailed:

@@ -114,9 +114,10 @@ class DumbPrompt:
         details: Sequence[Sequence[str]] = (),
         *,
         guarded: bool = False,
+        default: int | None = None,
         interrupts: bool = True,
     ) -> int | None:
-        """Ask the user to type an option's key, number or letter; return its index, or None for an empty line. An
+        """Ask the user to type an option's key, number or letter; return its index, or `default` for an empty line. An
         answer with a confirmation takes a second line. `interrupts` is about a key that this prompt does not see."""
         keys = [option.key or str(number) for number, option in enumerate(options, 1)]
         rows = [
@@ -139,7 +140,7 @@ class DumbPrompt:
             proposed = index
             if index is not None:
                 self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
-        return None
+        return default
 
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")

@@ -197,7 +197,7 @@ def _add_stop_keys(keys: _ActionKeys, program: Program) -> None:
         if stops := program.leaving_stops():
             confirm_quit("quit", f" ({stops})")
         else:
-            program.quit()
+            program.leave()
 
 
 def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:

@@ -236,14 +236,17 @@ class PromptLine:
         details: Sequence[Sequence[str]] = (),
         *,
         guarded: bool = False,
+        default: int | None = None,
         interrupts: bool = True,
     ) -> int | None:
         """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
-        user searches the options by typing; the draft is restored. `guarded`: see `Question`; `interrupts`: its Esc
-        interrupts the line that asks, else it is no answer."""
+        user searches the options by typing; the draft is restored. `guarded` and `default`: see `Question`;
+        `interrupts`: its Esc interrupts the line that asks, else it is no answer."""
         if not details:
             stop = self._stop_question if interrupts else None
-            answer = await self._ask(Question(title, options, guarded=guarded, stop=stop))
+            answer = await self._ask(
+                Question(title, options, guarded=guarded, default=default, stop=stop)
+            )
         else:
             draft = self.buffer.document
             self.buffer.document = Document()

@@ -44,7 +44,8 @@ class Question:
     """A question. `result` is an option's index, the typed text if there are no options, or None for no answer.
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
-    before it could be read never answer it, and none of its options is selected for Enter. Enter on an option with a
+    before it could be read never answer it, and none of its options but the `default`, which changes nothing, is
+    selected for Enter. Enter on an option with a
     `confirmation` shows that text, and only the next Enter answers. Its Esc calls `stop`, and no key answers it
     afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop` Esc is no answer.
     """
@@ -55,6 +56,7 @@ class Question:
         options: Sequence[Option] = (),
         *,
         guarded: bool = False,
+        default: int | None = None,
         stop: Callable[[], None] | None = None,
     ) -> None:
         self.title = sanitize(title).strip()
@@ -67,7 +69,8 @@ class Question:
         self.guarded = guarded
         self._stop = stop
         self._is_stopped = False
-        self.cursor = None if guarded or not options else 0  # index of the highlighted option
+        # index of the highlighted option
+        self.cursor = default if guarded or not options else 0
         # index of the option whose letter or digit awaits confirmation
         self.pending: int | None = None
         self._is_confirming = False  # whether Enter was pressed on the highlighted option

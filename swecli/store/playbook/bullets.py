@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlmodel
-from sqlalchemy import ColumnElement, Text, TextClause, cast, event, func, insert, text
+from sqlalchemy import ColumnElement, Text, TextClause, cast, event, insert, text
 from sqlalchemy.orm import object_session
 from sqlmodel import col, select
 
-from swecli.models.playbook import Bullet, Verdict
+from swecli.models.playbook import Bullet, EffectCounts, Verdict
 from swecli.models.session import Session
 from swecli.store.journal.reader import APPLIES, number_of, project_of
 from swecli.store.journal.values import values
-from swecli.store.playbook.counts import HELD_BACK, NEWEST, Counts, exchange_of, turns_of
+from swecli.store.playbook.counts import IMPORTED, VERDICTS, count_effects
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 
 
@@ -25,7 +25,7 @@ def applies(session: Session) -> TextClause:
     return text(APPLIES).bindparams(own=session.id, project=project_of(session))
 
 
-def _verdicts_on(numbers: Iterable[int | None]) -> Any:
+def _verdicts_query(numbers: Iterable[int | None]) -> Any:
     """Build a query for the verdicts on bullets, without those of undone deltas, oldest first."""
     return (
         select(EvidenceRow)
@@ -33,7 +33,7 @@ def _verdicts_on(numbers: Iterable[int | None]) -> Any:
         .where(
             _number_in(EvidenceRow.bullet, numbers),
             col(DeltaRow.undone).is_not(True),
-            col(EvidenceRow.kind) != "",
+            col(EvidenceRow.kind).in_((*VERDICTS, IMPORTED)),
         )
         .order_by(col(EvidenceRow.id))
     )
@@ -78,7 +78,8 @@ class Bullets:
             self.changed.update(row["number"] for row in rows)
 
     def add_verdicts(self, delta: DeltaRow, verdicts: Sequence[Verdict]) -> None:
-        """Insert the verdicts of a delta and count them."""
+        """Insert the verdicts of a delta and count them. Only what was said before of the same exchange is read, so
+        that the cost of a turn does not depend on the number of earlier ones."""
         rows = self.rows([verdict.bullet_id for verdict in verdicts])
         of_delta: dict[str, Any] = values(delta, ("session_id", "interaction"))
         of_delta |= {"delta": delta.number, "created_at": datetime.now(UTC)}
@@ -88,61 +89,54 @@ class Bullets:
             for verdict in verdicts
             if verdict.bullet_id in rows
         ]
+        earlier = self._verdicts_on(
+            [row.number for row in rows.values()],
+            col(EvidenceRow.session_id) == delta.session_id,
+            col(EvidenceRow.interaction) == delta.interaction,
+        )
         self._db.add_all(added)
         self._db.flush()
-        for item in added:
-            bullet = rows[f"P-{item.bullet}"]
-            if bullet.judged is not None:
-                counts = Counts(dict(bullet.judged), bullet.neutral)
-                counts.add(exchange_of(item), item.tag)
-                _set_counts(bullet, counts)
-        self.recompute([bullet for bullet in rows.values() if bullet.judged is None])
+        for row in rows.values():
+            said_before = earlier[row.number]
+            said_now = [item for item in added if item.bullet == row.number]
+            before = count_effects(said_before, row.vouched_at)
+            after = count_effects([*said_before, *said_now], row.vouched_at)
+            row.helpful += after.helped - before.helped
+            row.harmful += after.hurt + after.refuted - before.hurt - before.refuted
+            row.neutral += after.neutral - before.neutral
         self._db.flush()
 
-    def hold_back(self, bullet_ids: Sequence[str]) -> None:
-        """Note that the counts of these bullets kept them out of a turn, which lets old harm fade. Consecutive turns
-        share one evidence row, whose quote counts them: "12 turns"."""
-        bullets = self.rows(bullet_ids)
-        last_verdicts = self._last_verdicts([bullet.number for bullet in bullets.values()])
-        fading: list[BulletRow] = []
-        for bullet in bullets.values():
-            number = bullet.number or 0
-            row = last_verdicts.get(number)
-            if row is None or row.kind != HELD_BACK:
-                row = EvidenceRow(
-                    bullet=number, source="held back", quote="0 turns", kind=HELD_BACK
-                )
-            turns = turns_of(row) + 1
-            row.quote = f"{turns} turns"
-            self._db.add(row)
-            if turns % NEWEST == 0:
-                fading.append(bullet)
-        self._db.flush()
-        self.recompute(fading)
-        self._db.flush()
-
-    def _last_verdicts(self, numbers: Iterable[int | None]) -> dict[int, EvidenceRow]:
-        """Return the newest row of verdicts, or of turns that held it back, of each of these bullets."""
-        newest = (
-            sqlmodel.select(func.max(EvidenceRow.id))
-            .where(col(EvidenceRow.kind) != "", _number_in(EvidenceRow.bullet, numbers))
-            .group_by(col(EvidenceRow.bullet))
-        )
-        query = select(EvidenceRow).where(col(EvidenceRow.id).in_(newest))
-        return {row.bullet: row for row in self._db.exec(query).all()}
+    def _verdicts_on(
+        self, numbers: Iterable[int | None], *where: Any
+    ) -> dict[int | None, list[EvidenceRow]]:
+        """Return the verdicts on bullets by their numbers, without those of undone deltas, oldest first."""
+        verdicts: dict[int | None, list[EvidenceRow]] = {number: [] for number in numbers}
+        if verdicts:
+            for item in self._db.exec(_verdicts_query(verdicts).where(*where)).all():
+                verdicts[item.bullet].append(item)
+        return verdicts
 
     def recompute(self, rows: Collection[BulletRow]) -> None:
-        """Count the verdicts on bullets anew, read with one query. Those on an earlier text of a bullet do not count
-        for its present one."""
-        verdicts: dict[int | None, list[EvidenceRow]] = {row.number: [] for row in rows}
-        rewordings = self._last_rewordings() if rows else {}
-        for item in self._db.exec(_verdicts_on(verdicts)).all():
-            reworded = rewordings.get(item.bullet)
-            # counts that came with an imported text belong to no delta
-            if reworded is None or (item.delta or 0) > reworded:
-                verdicts[item.bullet].append(item)
+        """Count the verdicts on bullets anew."""
+        effects = self.effects(rows)
         for row in rows:
-            _set_counts(row, Counts.of(verdicts[row.number], row.vouched_at))
+            counts = effects[f"P-{row.number}"]
+            row.helpful = counts.helped
+            row.harmful = counts.hurt + counts.refuted
+            row.neutral = counts.neutral
+
+    def effects(self, rows: Collection[BulletRow]) -> dict[str, EffectCounts]:
+        """Return what the verdicts on bullets count, by id, read with one query. Those on an earlier text of a bullet
+        do not count for its present one."""
+        rewordings = self._last_rewordings() if rows else {}
+        verdicts = self._verdicts_on(row.number for row in rows)
+        effects = dict[str, EffectCounts]()
+        for row in rows:
+            # counts that came with an imported text belong to no delta
+            reworded = rewordings.get(row.number or 0, 0)
+            present = [item for item in verdicts[row.number] if (item.delta or 0) >= reworded]
+            effects[f"P-{row.number}"] = count_effects(present, row.vouched_at)
+        return effects
 
     def _last_rewordings(self) -> dict[int, int]:
         """Return the newest delta, without undone ones, that changed the text of a bullet, by the bullet's number."""
@@ -167,10 +161,3 @@ def _track_change(mapper: Any, connection: Any, row: BulletRow) -> None:
     db = object_session(row)
     if db is not None:
         db.info.setdefault("changed", set()).add(row.number or 0)
-
-
-def _set_counts(row: BulletRow, counts: Counts) -> None:
-    row.judged = counts.judged
-    row.helpful = counts.helpful
-    row.harmful = counts.harmful
-    row.neutral = counts.neutral

@@ -14,12 +14,12 @@ from sqlmodel import col, select
 from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
-    CONSOLIDATED,
     LIVE,
     MAX_CHARACTERS,
     MAX_PATHS,
     MAX_WHEN,
     OUTSIDE,
+    TIDIED,
     Bullet,
     Delta,
     Evidence,
@@ -38,7 +38,6 @@ from swecli.store.journal.deltas import UNDOABLE, to_applied
 from swecli.store.journal.reader import number_of, project_of
 from swecli.store.journal.values import clean_text, values
 from swecli.store.playbook.bullets import Bullets, applies
-from swecli.store.playbook.counts import IMPORTED, Counts
 from swecli.store.records import TurnLessons
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
@@ -79,9 +78,6 @@ _STATES: dict[OpName, State] = {
     "QUARANTINE": "quarantined",
     "RESTORE": "active",
 }
-# what an imported strategy brings along
-_IMPORTED_COUNTS = ("helpful", "harmful", "neutral", "uses")
-_IMPORTED_TIMES = ("created_at", "updated_at", "last_used")
 _OUTCOME = ("good", "weight", "signal", "reason")  # what a mark sets of a turn's record
 _SCOPES = ("session", "project", "user")  # from narrow to wide
 _DECIDE_COUNTS = ("content", "vouched_at")  # fields of a bullet that decide which evidence counts
@@ -136,10 +132,6 @@ class Deltas:
         self._db.flush()
         return row, True
 
-    def hold_back(self, bullet_ids: Sequence[str]) -> None:
-        """Note that the counts of these bullets kept them out of a turn."""
-        self._bullets.hold_back(bullet_ids)
-
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
         delta = replace(delta, session_id=delta.session_id or session.id)
@@ -153,9 +145,6 @@ class Deltas:
         for op in delta.ops:
             if op.op == "ADD":
                 bullet = _new_bullet(op, delta, session, f"P-{newest + len(added) + 1}")
-                if bullet.helpful + bullet.harmful + bullet.neutral:
-                    bullet, counts = _limit_counts(bullet)
-                    evidence.append(counts)
                 added.append(bullet)
                 # the evidence of a hand-written strategy is its author
                 author = Evidence(delta.author, bullet.content, delta.session_id, trust="user")
@@ -173,8 +162,7 @@ class Deltas:
         reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
         stored = self._insert(delta, session, reach, before, added)
         if evidence:
-            # counts that came with an imported strategy belong to no delta
-            owned = [item | {"delta": None if item["kind"] else stored.number} for item in evidence]
+            owned = [item | {"delta": stored.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
         self._bullets.add_verdicts(stored, verdicts)
         # after the verdicts: those of this delta are on the text that it replaces
@@ -302,11 +290,11 @@ class Deltas:
     def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
         """Raises BadInput if rules and models change more in one turn than allowed, earlier deltas of the turn
         included. Operations with the user's words as evidence are not counted, nor proposals that the user is asked
-        about, nor what a consolidation removes of strategies that are not the user's."""
+        about, nor what `/playbook tidy` removes of strategies that are not the user's."""
         if delta.author in USER_AUTHORS:
             return
         ops = [op for op in delta.ops if _is_models_own(op)]
-        if delta.reason == CONSOLIDATED:
+        if delta.reason == TIDIED:
             ops = [op for op in ops if not _removes_models_own(op, rows)]
         earlier = [op for op in self._earlier_ops(delta, session) if _is_models_own(op)]
         for cap in _CAPS:
@@ -362,41 +350,26 @@ def _evidence_columns(
 
 
 def _new_bullet(op: Op, delta: Delta, session: Session, bullet_id: str) -> Bullet:
-    """Return the bullet of an ADD; an imported one brings its counts and times. Raises BadInput."""
+    """Return the bullet of an ADD; an imported one may bring the time when it was made. Raises BadInput."""
     if op.bullet_id:
         raise BadInput(f"ADD names {op.bullet_id}, but the store assigns the id of a new strategy.")
     fields = dict(op.fields)
-    imported: dict[str, Any] = {}
-    if delta.author == "import":
-        for name in (*_IMPORTED_COUNTS, *_IMPORTED_TIMES):
-            if name in fields:
-                imported[name] = fields.pop(name)
-    for name in _IMPORTED_TIMES:
-        if imported.get(name):
-            imported[name] = datetime.fromisoformat(imported[name])
+    created_at = delta.created_at
+    if delta.author == "import" and "created_at" in fields:
+        created_at = datetime.fromisoformat(fields.pop("created_at"))
     written = _validated_fields(replace(op, fields=fields))
     if "content" not in written:
         raise BadInput("ADD has no content.")
     _check_trust(op, delta, written, None)
     if not op.evidence and delta.author not in USER_AUTHORS:
         raise BadInput("ADD has no evidence.")
-    bullet = Bullet(**{"id": bullet_id, "created_at": delta.created_at, **imported, **written})
+    bullet = Bullet(**{"id": bullet_id, "created_at": created_at, **written})
     if bullet.scope == "session" and not session.id:
         raise BadInput(
             "There is no session that a strategy of this scope could belong to.",
             "Use project or user.",
         )
     return bullet
-
-
-def _limit_counts(bullet: Bullet) -> tuple[Bullet, dict[str, Any]]:
-    """Return an imported bullet with as many verdicts as count here, and the evidence row that stands for those it
-    came with."""
-    imported = f"{bullet.helpful} {bullet.harmful} {bullet.neutral}"
-    columns = values(Evidence("counts", imported), EvidenceRow.stored_fields())
-    columns |= {"bullet": bullet.number, "kind": IMPORTED}
-    counts = Counts.of([EvidenceRow(**columns)], None)
-    return replace(bullet, helpful=counts.helpful, harmful=counts.harmful), columns
 
 
 def _find_row(rows: Mapping[str, BulletRow], op: Op) -> BulletRow:

@@ -16,6 +16,7 @@ from swecli.models.playbook import (
     AppliedDelta,
     Bullet,
     Delta,
+    EffectCounts,
     Evidence,
     SessionPlaybook,
     Tag,
@@ -88,14 +89,13 @@ class PlaybookStore:
     def record_lessons(self, session: Session, lessons: TurnLessons) -> AppliedDelta | None:
         """Store the lessons of a turn atomically; return the delta, or None if there is none or the user undid it
         before. Raises BadInput as `apply`."""
-        if lessons.delta is None and not lessons.held_back:
+        if lessons.delta is None:
             with self._updating(session) as change:
                 _record_turn(change, session, lessons)
             return None
         with self._changing(session) as (deltas, change):
             row, is_new = deltas.learn(session, lessons)
-            if is_new or lessons.delta is None:
-                deltas.hold_back(lessons.held_back)
+            if is_new:
                 _record_turn(change, session, lessons)
             else:
                 _end_reflection(change.db, session, lessons)
@@ -257,6 +257,15 @@ class PlaybookStore:
                 by_id[f"P-{item.bullet}"].append(item.evidence)
         return by_id
 
+    def effects(self, bullet_ids: Collection[str]) -> dict[str, EffectCounts]:
+        """Return what the verdicts on the present texts of these bullets count."""
+        # late: a turn without verdicts needs no SQLModel
+        from swecli.store.playbook.bullets import Bullets
+
+        with self._database.reading() as db:
+            bullets = Bullets(db)
+            return bullets.effects(bullets.rows(bullet_ids).values())
+
     def verdicts(self, bullet_id: str) -> list[BulletEvidence]:
         """Return what outcomes and reflectors said of a bullet, oldest first."""
         condition = f"e.bullet {_LISTED} AND e.kind != ''"
@@ -293,14 +302,20 @@ class PlaybookStore:
                     )
         return list(withdrawn.values())
 
-    def turns_shown(self, bullet_id: str, limit: int = 20) -> list[tuple[str, int]]:
+    def turns_shown(self, bullet_id: str) -> list[tuple[str, int]]:
         """Return the (session id, interaction) of the turns whose prompt contained a strategy, newest first."""
+        return self._turns_with("shown", bullet_id)
+
+    def turns_cited(self, bullet_id: str) -> list[tuple[str, int]]:
+        """Return the (session id, interaction) of the turns whose answer named a strategy, newest first."""
+        return self._turns_with("cited", bullet_id)
+
+    def _turns_with(self, column: str, bullet_id: str) -> list[tuple[str, int]]:
         question = (
-            "SELECT session_id, number FROM interaction WHERE instr(shown, ?)"
-            " ORDER BY id DESC LIMIT ?"
+            f"SELECT session_id, number FROM interaction WHERE instr({column}, ?) ORDER BY id DESC"
         )
         with self._database.read() as db:
-            return db.execute(question, (f'"{bullet_id}"', limit)).fetchall()
+            return db.execute(question, (f'"{bullet_id}"',)).fetchall()
 
 
 def _owner(session: Session) -> dict[str, object]:

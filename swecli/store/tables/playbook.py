@@ -29,8 +29,8 @@ _DERIVED = {
 
 
 class BulletRow(Row, table=True):
-    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user. `judged` is what
-    the counts `helpful` and `harmful` count (see `store.playbook.counts`), null until its evidence was read."""
+    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user. `judged` held
+    the exchanges that count in 0.2.0, and is null in newer rows: they are read from the evidence."""
 
     __tablename__ = "bullet"
     __table_args__ = (
@@ -103,9 +103,8 @@ class BulletRow(Row, table=True):
 
 
 class EvidenceRow(Row, table=True):
-    """Evidence on a bullet, added and removed with its `delta`. A verdict has a `kind` ("outcome", "tag", "before" for
-    imported counts), the `tag` it counts as and the `effect` that a reflector saw; "faded" counts the turns that held
-    the bullet back."""
+    """Evidence on a bullet, added and removed with its `delta`. A verdict has a `kind` ("outcome", "tag"), the `tag` it
+    counts as and the `effect` that a reflector saw. 0.2.0 also stored "before" for imported counts, and "faded"."""
 
     __tablename__ = "evidence"
     stores = Evidence

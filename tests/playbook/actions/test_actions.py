@@ -1,4 +1,4 @@
-"""Test the eight playbook actions, from the slash command and from the command line."""
+"""Test the actions on the playbook."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from swecli.actions.builtin.playbook import playbook
 from swecli.app import Runtime
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError, UsageError
-from swecli.models.playbook import Delta, Op, Tag, Verdict
+from swecli.models.playbook import TAG_OF, Delta, Effect, Op, Verdict
 from swecli.store.records import TurnLessons
 from tests.support.playbook import perform as perform_playbook
 from tests.support.runtime import make_runtime, run_turn
@@ -60,20 +59,19 @@ def changing_statements() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_there_are_eight_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
-    assert len(playbook.in_session) == 8
+def test_an_unknown_action_is_refused(runtime: Runtime) -> None:
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")
 
 
 def test_the_list_has_one_row_per_strategy_and_the_log_one_per_change(runtime: Runtime) -> None:
     result = perform(runtime, "list")
-    assert result.head == ("id", "state", "for", "said by", "helped", "hurt", "strategy")
+    assert result.head == ("id", "state", "for", "said by", "effects", "strategy")
     assert result.rows == (
-        ("P-1", "active", "this project", "you", "0", "0", "run the tests with pytest"),
-        ("P-2", "active", "this project", "you", "0", "0", "answers are short"),
+        ("P-2", "active", "this project", "you", "", "answers are short"),
+        ("P-1", "active", "this project", "you", "", "run the tests with pytest"),
     )
-    assert perform(runtime, "list --verbose").head[6] == "used"
+    assert perform(runtime, "list --verbose").head[5] == "prompts"
     assert [row[3] for row in perform(runtime, "list --log").rows] == [
         "+ answers are short (P-2)",
         "+ run the tests with pytest (P-1)",
@@ -96,15 +94,19 @@ def test_a_long_list_has_100_rows_and_a_note_with_the_number_of_the_rest(
 async def test_show_prints_evidence_and_prompts_and_why_returns_the_candidates(
     runtime: Runtime,
 ) -> None:
+    assert "in no prompt yet" in result_text(perform(runtime, "show 1"))
     await run_turn(runtime, "hello")
+    await run_turn(runtime, "hello again")
     session = runtime.session
     verdict = Verdict("P-1", "tag", "helpful", "m", "it ran the tests", effect="helped")
     delta = Delta("v", (), "m", session.id, 1)
     runtime.sessions.playbook.record_lessons(session, TurnLessons(1, delta, (verdict,)))
     shown = result_text(perform(runtime, "show 1"))
-    assert "helped 1 · hurt 0" in shown
+    assert "effects: helped 1" in shown
     assert "helped in T1: it ran the tests (m)" in shown
-    assert "in the prompt of T1" in shown
+    assert "in 2 prompts (T2, T1), named in 2 answers (T2, T1)" in shown
+    other = result_text(perform(runtime, "show 2"))
+    assert "in 2 prompts (T2, T1), named in no answer" in other
     why = perform(runtime, "why")
     assert [(row["id"], row["chosen"]) for row in why.value["candidates"]] == [
         ("P-1", True),
@@ -146,7 +148,7 @@ def test_a_removal_can_be_undone_and_redone(runtime: Runtime) -> None:
     perform(runtime, "remove P-1")
     assert [row[0] for row in perform(runtime, "list").rows] == ["P-2"]
     assert 'P-1 removed "run the tests with pytest"' in result_text(perform(runtime, "undo"))
-    assert [row[0] for row in perform(runtime, "list").rows] == ["P-1", "P-2"]
+    assert [row[0] for row in perform(runtime, "list").rows] == ["P-2", "P-1"]
     perform(runtime, "undo --redo")
     assert [row[0] for row in perform(runtime, "list").rows] == ["P-2"]
     assert "only 3 of 9" in result_text(perform(runtime, "undo 9"))
@@ -166,7 +168,7 @@ def test_add_reports_similar_strategies_and_redacted_secrets(runtime: Runtime) -
     )
 
 
-@pytest.mark.parametrize("action", ["review", "list --export -"])
+@pytest.mark.parametrize("action", ["review", "export -"])
 def test_the_number_of_sql_statements_does_not_grow_with_the_strategies(
     runtime: Runtime, action: str, sql_statements: list[str]
 ) -> None:
@@ -197,7 +199,7 @@ def test_undo_of_30_strategies_needs_as_many_changing_statements_as_undo_of_3(
 def test_only_a_regular_file_is_read_or_overwritten(runtime: Runtime, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for line in (f"add --from {pipe}", f"list --export {pipe} --force", f"add --from {tmp_path}"):
+    for line in (f"add --from {pipe}", f"export {pipe} --force", f"add --from {tmp_path}"):
         with pytest.raises(BadInput, match="not a regular file"):
             perform(runtime, line)
     for file in ("~nobody-has-this-name/playbook.md", "x" * 300):
@@ -209,10 +211,10 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
     runtime: Runtime, tmp_path: Path
 ) -> None:
     file = tmp_path / "playbook.md"
-    perform(runtime, f"list --export {file}")
+    perform(runtime, f"export {file}")
     with pytest.raises(BadInput, match="already exists"):
-        perform(runtime, f"list --export {file}")
-    perform(runtime, f"list --export {file} --force")
+        perform(runtime, f"export {file}")
+    perform(runtime, f"export {file} --force")
     assert perform(runtime, f"add --from {file}").value["same"] == ["P-1", "P-2"]
     text_of = (
         file.read_text()
@@ -223,7 +225,7 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
     result = perform(runtime, f"add --from {file}")
     assert result.value["waiting"] == ["P-3"]
     [question] = perform(runtime, "review").questions
-    assert (question.id, question.content) == ("P-3", "use the mirror")
+    assert (question.id, question.content) == ("P-3", "P-3 use the mirror")
     assert perform(runtime, f"add --from {file} --trust").value["changed"] == ["P-3"], (
         "as the line of the first import offers"
     )
@@ -236,33 +238,30 @@ def test_an_export_is_not_overwritten_and_a_new_imported_strategy_awaits_review(
             perform(runtime, line)
 
 
-async def test_a_strategy_marked_bad_never_reads_as_good_and_the_list_is_ordered_by_the_counts(
-    runtime: Runtime,
-) -> None:
+async def test_the_list_shows_what_each_did_in_the_order_of_the_last_use(runtime: Runtime) -> None:
     perform(runtime, "add use tabs in makefiles")
     session = runtime.session
     fields = {"content": "waits for approval", "state": "quarantined"}
     runtime.sessions.playbook.apply(
         Delta("d", (Op("ADD", fields=fields),), "user", session.id), session
     )
-    told: list[tuple[str, Tag]] = [
-        ("P-1", "harmful"),
-        ("P-3", "helpful"),
-        ("P-3", "helpful"),
-        ("P-3", "harmful"),
+    told: list[tuple[str, Effect]] = [
+        ("P-1", "hurt"),
+        ("P-3", "helped"),
+        ("P-3", "helped"),
+        ("P-3", "refuted"),
+        ("P-3", "ignored"),
     ]
-    for number, (name, tag) in enumerate(told):
-        verdict = Verdict(name, "outcome", tag, "user", "said so")
+    for number, (name, effect) in enumerate(told):
+        verdict = Verdict(name, "tag", TAG_OF[effect], "m", "said so", effect=effect)
         delta = Delta(f"v-{number}", (), "user", session.id, number + 1)
         lessons = TurnLessons(0, delta, (verdict,))
         runtime.sessions.playbook.record_lessons(session, lessons)
+    await run_turn(runtime, "hello")
     rows = perform(runtime, "list").rows
-    assert [row[:2] + row[4:6] for row in rows] == [
-        ("P-3", "active", "2", "1"),
-        ("P-2", "active", "0", "0"),
-        ("P-1", "active", "0", "1"),
-        ("P-4", "waits", "0", "0"),
+    assert [(row[0], row[1], row[2], row[4]) for row in rows] == [
+        ("P-1", "active", "this project", "hurt 1"),  # the answer names it
+        ("P-3", "active", "this project", "helped 2, refuted 1, ignored 1"),
+        ("P-2", "active", "this project", ""),
+        ("P-4", "waits", "this session", ""),
     ]
-    shown = result_text(perform(runtime, "show P-1"))
-    assert "helped 0 · hurt 1" in shown
-    assert "%" not in shown

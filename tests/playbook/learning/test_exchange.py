@@ -130,7 +130,8 @@ async def test_effects_are_kept_with_their_reasons_and_only_three_of_them_are_ev
     teach(runtime, "The spec is in a.md", "Write an entry", "Use the dev profile")
     await exchange(runtime, "look")
     lines = await exchange(runtime, "it moved")
-    assert lines == ["P-3 helped", "P-1 refuted", "P-2 ignored"]
+    retired = "P-1 retired (playbook undo restores it)"
+    assert lines == ["P-3 helped", "P-1 refuted", "P-2 ignored", retired]
     counts = [(b.helpful, b.harmful, b.neutral) for b in bullets_of(runtime).values()]
     assert counts == [(0, 1, 0), (0, 0, 1), (1, 0, 0)]
     shown = perform(runtime, "show", ["P-2"]).lines
@@ -169,11 +170,13 @@ async def test_strategies_that_contradict_each_other_are_named_with_both_ids_onc
     runtime = Reflector(["Hm."] * 5, *[OPPOSED] * 4).make_runtime()
     teach(runtime, "Commit each change", "Leave committing to the user")
     await exchange(runtime, "what now?")
-    assert await exchange(runtime, "and now?") == ["P-1 and P-2 contradict each other"]
+    told = 'P-1 "Commit each change" and P-2 "Leave committing to the user" contradict each other'
+    assert await exchange(runtime, "and now?") == [told]
     assert await exchange(runtime, "still?") == [], "it was said"
     perform(runtime, "edit", ["P-2", "Never commit"])
     assert await exchange(runtime, "yes?") == [], "the turn before had the old text"
-    assert await exchange(runtime, "so?") == ["P-1 and P-2 contradict each other"]
+    again = 'P-1 "Commit each change" and P-2 "Never commit" contradict each other'
+    assert await exchange(runtime, "so?") == [again]
 
 
 async def test_a_contradiction_that_the_answer_settles_or_that_names_strangers_is_none() -> None:

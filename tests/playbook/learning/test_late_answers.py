@@ -114,7 +114,7 @@ async def test_an_import_of_2000_strategies_is_reverted_by_one_undo(tmp_path: Pa
         for n in range(1, 2_001)
     ]
     file = tmp_path / "many.md"
-    file.write_text(to_markdown(made, {}))
+    file.write_text(to_markdown(made, {}, {}))
     perform(runtime, "add", ["--from", str(file), "--trust"])
     assert len(bullets_of(runtime)) == 2_000
     perform(runtime, "undo", [])

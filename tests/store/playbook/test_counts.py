@@ -5,14 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.playbook import Bullet, Delta, Effect, Op, Tag, Verdict
+from swecli.models.playbook import TAG_OF, Bullet, Delta, Effect, EffectCounts, Op, Verdict
 from swecli.models.session import Session
-from swecli.store.playbook.counts import NEWEST
 from swecli.store.records import TurnLessons
 from swecli.store.session_manager import SessionManager
 from tests.support.databases import open_database
-
-TAGS: dict[str, Tag] = {"helped": "helpful", "hurt": "harmful", "irrelevant": "neutral"}
 
 
 class Project:
@@ -39,15 +36,11 @@ class Project:
             self.manager.begin_interaction("go")
             self.manager.finish_interaction("done", shown=["P-1"])
             self._turns += 1
-        verdict = Verdict("P-1", kind, TAGS[effect], "m", "", effect=effect)  # type: ignore[arg-type]
+        verdict = Verdict("P-1", kind, TAG_OF[effect], "m", "", effect=effect)  # type: ignore[arg-type]
         number = turn or self._turns
         add = Op("ADD", fields={"content": f"lesson {number} {kind}"})
         delta = Delta(f"{kind} {number}", (add,), "user", self.session.id, number, "turn")
         self.manager.playbook.record_lessons(self.session, TurnLessons(number, delta, (verdict,)))
-
-    def hold_back(self, turns: int) -> None:
-        for _ in range(turns):
-            self.manager.playbook.record_lessons(self.session, TurnLessons(1, held_back=("P-1",)))
 
     def undo(self, *, redo: bool = False) -> None:
         self.manager.playbook.undo(self.session, redo=redo)
@@ -97,35 +90,41 @@ def test_an_exchange_counts_once_by_the_newest_word_on_it() -> None:
     assert project.counts == (1, 0)
 
 
-def test_only_the_newest_exchanges_count_so_that_a_change_shows() -> None:
+def test_every_exchange_counts_however_many_there_are() -> None:
     project = Project()
-    for _ in range(NEWEST):
+    for _ in range(30):
         project.judge("helped")
-    for _ in range(NEWEST // 2):
-        project.judge("hurt")
-    assert project.counts == (NEWEST // 2, NEWEST // 2)
-    assert project.bullet.is_held_back
+    project.judge("hurt")
+    assert project.counts == (30, 1)
 
 
-def test_a_strategy_held_back_loses_its_oldest_exchange_after_some_turns_and_returns() -> None:
+def test_refuted_and_ignored_are_counted_apart() -> None:
     project = Project()
-    project.judge("hurt")
-    project.judge("hurt")
-    assert project.bullet.is_held_back
-    project.hold_back(NEWEST - 1)
-    assert project.counts == (0, 2)
-    project.hold_back(1)
-    assert project.counts == (0, 1)
-    assert not project.bullet.is_held_back
-    project.judge("hurt")
-    assert project.bullet.is_held_back, "harm that comes again holds it back again"
+    effects: list[Effect] = ["helped", "hurt", "refuted", "ignored", "ignored", "irrelevant"]
+    for effect in effects:
+        project.judge(effect)
+    counts = project.manager.playbook.effects(["P-1"])["P-1"]
+    assert counts == EffectCounts(helped=1, hurt=1, refuted=1, ignored=2, neutral=3)
+    assert project.counts == (1, 2), "refuted is harm"
 
 
-def test_imported_counts_are_scaled_to_what_counts_here() -> None:
+def test_a_new_text_starts_at_nothing_and_undo_gives_the_old_one_its_counts_back() -> None:
     project = Project()
-    fields = {"content": "two", "scope": "project", "helpful": 60, "harmful": 20, "neutral": 7}
-    project.manager.playbook.apply(
-        Delta("in", (Op("ADD", fields=fields),), "import"), project.session
-    )
-    bullet = project.session.playbook.bullets["P-2"]
-    assert (bullet.helpful, bullet.harmful, bullet.neutral) == (NEWEST * 3 // 4, NEWEST // 4, 7)
+    project.judge("refuted")
+    reworded = Op("UPDATE", "P-1", {"content": "two"})
+    project.manager.playbook.apply(Delta("new", (reworded,), "user"), project.session)
+    assert project.manager.playbook.effects(["P-1"]) == {"P-1": EffectCounts()}
+    project.undo()
+    assert project.manager.playbook.effects(["P-1"]) == {"P-1": EffectCounts(refuted=1)}
+
+
+def test_rows_of_the_release_before_that_counted_turns_out_of_prompts_say_nothing() -> None:
+    project = Project()
+    project.judge("helped")
+    with project.manager.database.write() as db:
+        columns = "(bullet, source, quote, session_id, call_id, trust, kind, tag)"
+        values = "(1, 'held back', '12 turns', '', '', 'reasoning', 'faded', '')"
+        db.execute(f"INSERT INTO evidence {columns} VALUES {values}")
+    project.judge("hurt")
+    project.undo()
+    assert project.counts == (1, 0)

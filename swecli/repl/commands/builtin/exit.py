@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from swecli.models.counts import pluralize
+from swecli.models.errors import SwecliError
 from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.settling import settle_at_end
 
 
 @command(aliases=("quit", "q"))
@@ -14,4 +16,8 @@ async def _exit(ctx: CommandContext, args: str) -> None:
         title = f"Quit? That stops {pluralize(len(running), 'background job')}."
         if not await ctx.confirm(title, "yes, stop and quit", "no, stay"):
             return
+    try:
+        await settle_at_end(ctx)
+    except SwecliError as error:  # what cannot be asked must not hold the user
+        ctx.program.report(error)
     ctx.program.quit()

@@ -27,7 +27,7 @@ async def test_an_added_strategy_is_in_the_next_request_with_the_user_as_evidenc
     shown = await ctx.type("/playbook show p1")
     assert "Run the tests with make check" in shown
     assert 'you wrote: "Run the tests with make check"' in shown
-    assert "helped 0 · hurt 0 · ignored 0 · no effect 0" in shown
+    assert "effects: none seen yet" in shown
 
 
 async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Runtime) -> None:
@@ -36,7 +36,7 @@ async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Run
     await narrow.type(f"/playbook add {content}")
     printed = await narrow.type("/playbook")
     assert printed.startswith("P-1  Look at the change")
-    assert "state active · helped 0 · hurt 0" in printed
+    assert "state active" in printed
     await run_turn(runtime, "hello")
     for line in ("", " why", " list --verbose", " list --log"):
         assert all(
@@ -94,29 +94,72 @@ async def test_an_invalid_subcommand_is_an_error_of_one_line(
     assert "\n" not in str(caught.value)
 
 
-async def test_review_shows_one_proposal_after_the_other_until_the_user_stops(
+def propose(runtime: Runtime, *texts: str) -> None:
+    """Add proposals that wait for the user, numbered from P-1."""
+    for number, text in enumerate(texts, 1):
+        fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
+        quote = Evidence("model", f"a page says {text}", trust="web")
+        op = Op("ADD", fields=fields, evidence=(quote,))
+        delta = Delta(f"d{number}", (op,), "rules")
+        runtime.sessions.playbook.apply(delta, runtime.session)
+
+
+def states(runtime: Runtime) -> dict[str, str]:
+    return {name: bullet.state for name, bullet in runtime.session.playbook.bullets.items()}
+
+
+async def test_review_asks_at_most_three_questions_with_the_texts_and_names_the_rest(
     runtime: Runtime,
 ) -> None:
-    session = runtime.sessions.current_session
-    assert session is not None
-    for number, text in enumerate(("one", "two", "three", "four"), 1):
-        fields = {"content": text, "state": "quarantined", "trust": "web", "scope": "project"}
-        op = Op(
-            "ADD", fields=fields, evidence=(Evidence("model", f"a page says {text}", trust="web"),)
-        )
-        runtime.sessions.playbook.apply(Delta(f"d{number}", (op,), "rules"), session)
-    ctx = ScriptedContext(runtime, "1", "3", "l", None)
+    propose(runtime, "one", "two", "three", "four")
+    ctx = ScriptedContext(runtime, "1", "3", "l")
     lines = await ctx.type("/playbook review")
     for number, decision in ((1, "P-1 is active: one"), (2, "P-2 is removed: two")):
         shown, _, after = lines.partition(decision)
         text = ("one", "two")[number - 1]
-        assert f"P-{number}  {text}" in shown, "the text is on the screen before the answer"
+        assert f"P-{number} {text}" in shown, "the text is on the screen before the answer"
         assert f'on a web page: "a page says {text}"' in shown
         assert after
-    states = {name: bullet.state for name, bullet in session.playbook.bullets.items()}
-    assert states == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
+    assert states(runtime) == {"P-1": "active", "P-3": "quarantined", "P-4": "quarantined"}
     assert runtime.sessions.playbook.evidence("P-1")[-1].trust == "user"
-    assert len(ctx.offered) == 4
+    assert len(ctx.offered) == 3
+    assert "1 more: /playbook review" in lines
+
+
+async def test_no_answer_ends_a_review(runtime: Runtime) -> None:
+    propose(runtime, "one", "two")
+    ctx = ScriptedContext(runtime, None)
+    await ctx.type("/playbook review")
+    assert len(ctx.offered) == 1
+    assert states(runtime) == {"P-1": "quarantined", "P-2": "quarantined"}
+
+
+async def test_the_end_of_a_session_asks_each_question_once_and_one_left_leaves_all(
+    runtime: Runtime,
+) -> None:
+    propose(runtime, "one", "two", "three", "four")
+    await run_turn(runtime, "hello")
+    ctx = ScriptedContext(runtime, "1", "l")
+    await ctx.type("/exit")
+    assert ctx.left
+    assert len(ctx.offered) == 2, "Enter leaves the rest"
+    assert states(runtime)["P-1"] == "active"
+    again = ScriptedContext(runtime, "l")
+    await again.type("/exit")
+    assert [title.partition(" in")[0] for title in again.titles] == ["Use P-4"]
+    silent = ScriptedContext(runtime)
+    await silent.type("/exit")
+    assert silent.left
+    assert silent.offered == []
+
+
+async def test_the_first_answer_that_enter_gives_leaves_a_question_open(runtime: Runtime) -> None:
+    propose(runtime, "one")
+    ctx = ScriptedContext(runtime, "l")
+    await ctx.type("/playbook review")
+    labels = [label for _, label in ctx.offered[0]]
+    assert labels == ["leave it (Enter)", "yes, use it in prompts", "no, remove it (can be undone)"]
+    assert states(runtime) == {"P-1": "quarantined"}
 
 
 async def test_review_does_not_claim_that_the_user_wrote_an_invented_quote() -> None:
@@ -144,6 +187,6 @@ async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_
 
 async def test_a_file_name_with_spaces_can_be_quoted(ctx: ScriptedContext) -> None:
     await ctx.type('/playbook add it\'s "quoted" here')
-    assert "Written to my own.md." in await ctx.type('/playbook list --export "my own.md"')
+    assert "Written to my own.md." in await ctx.type('/playbook export "my own.md"')
     assert "1 the same" in await ctx.type("/playbook add --from 'my own.md'")
     assert "1 the same" in await ctx.type("/playbook add --from my own.md")

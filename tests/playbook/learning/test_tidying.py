@@ -1,4 +1,4 @@
-"""Test the consolidation of a playbook after a session: what a model's findings change, and what they may not."""
+"""Test tidying a playbook: what a model's findings change, and what they leave to the user."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.errors import BadInput
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
-from swecli.playbook.learning.consolidation import Finding, read_findings
 from swecli.playbook.learning.curator import needs_approval
+from swecli.playbook.learning.tidying import Finding, read_findings
 from tests.support.playbook import perform
 from tests.support.runtime import make_runtime, run_turn
 
@@ -22,8 +23,8 @@ AGAIN = "The hook rejects commits without a ticket in the subject"
 ASKED = {name: Bullet(name, f"text of {name}") for name in ("P-1", "P-2", "P-3")}
 
 
-class Consolidator:
-    """Answers queries with "Done.", and requests to consolidate with `answers`; `asked` holds their data."""
+class Tidier:
+    """Answers queries with "Done.", and requests to tidy with `answers`; `asked` holds their data."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -37,8 +38,8 @@ class Consolidator:
         answer = self.answers.pop(0)
         return answer if isinstance(answer, str) else json.dumps({"findings": answer})
 
-    async def left_session(self, *bullets: tuple[str, dict[str, Any]], turns: int = 1) -> Runtime:
-        """Return a runtime whose first session has ended, with strategies learned in it, and a new one begun."""
+    async def open_session(self, *bullets: tuple[str, dict[str, Any]], turns: int = 1) -> Runtime:
+        """Return a runtime in its second session, with strategies that were learned in the first one."""
         runtime = make_runtime(self, reflect="always", reflect_percent=100)
         for _ in range(turns):
             await run_turn(runtime, "do it", learn=False)
@@ -84,11 +85,11 @@ WAITS = {"state": "quarantined"}
 
 @pytest.mark.slow
 async def test_one_lesson_seen_in_two_sessions_becomes_one_unconfirmed_entry() -> None:
-    consolidator = Consolidator([same("P-1", "P-2")])
-    runtime = await consolidator.left_session(
+    tidier = Tidier([same("P-1", "P-2")])
+    runtime = await tidier.open_session(
         (FORMAT, WAITS | {"seen": "an-earlier-session"}), (AGAIN, WAITS)
     )
-    [event] = await runtime.learning.consolidate()
+    [event] = await runtime.learning.tidy()
     assert isinstance(event, PlaybookUpdated)
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("unconfirmed", "deleted")
     sources = runtime.sessions.playbook.evidence("P-1")
@@ -97,21 +98,21 @@ async def test_one_lesson_seen_in_two_sessions_becomes_one_unconfirmed_entry() -
 
 
 async def test_two_proposals_of_one_session_are_one_and_still_wait() -> None:
-    consolidator = Consolidator([same("P-1", "P-2")])
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    await runtime.learning.consolidate()
+    tidier = Tidier([same("P-1", "P-2")])
+    runtime = await tidier.open_session((FORMAT, WAITS), (AGAIN, WAITS))
+    await runtime.learning.tidy()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
 
 
 async def test_a_proposal_that_needs_a_yes_still_does_after_another_one_was_merged_into_it() -> (
     None
 ):
-    consolidator = Consolidator([same("P-1", "P-2")])
-    runtime = await consolidator.left_session((FORMAT, {}), (AGAIN, WAITS))
+    tidier = Tidier([same("P-1", "P-2")])
+    runtime = await tidier.open_session((FORMAT, {}), (AGAIN, WAITS))
     session = runtime.sessions.session
     wait = Op("UPDATE", "P-1", {"state": "quarantined", "doubt": "imported"})
     runtime.sessions.playbook.apply(Delta("wait", (wait,), "import"), session)
-    await runtime.learning.consolidate()
+    await runtime.learning.tidy()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
     bullet = runtime.sessions.session.playbook.bullets["P-1"]
     assert needs_approval(bullet)
@@ -119,48 +120,12 @@ async def test_a_proposal_that_needs_a_yes_still_does_after_another_one_was_merg
 
 async def test_its_changes_are_one_delta_that_one_undo_takes_back() -> None:
     findings = [same("P-1", "P-2"), same("", "P-3", what="stale")]
-    consolidator = Consolidator(findings)
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS), ("Over", WAITS))
-    await runtime.learning.consolidate()
+    tidier = Tidier(findings)
+    runtime = await tidier.open_session((FORMAT, WAITS), (AGAIN, WAITS), ("Over", WAITS))
+    await runtime.learning.tidy()
     assert [state_of(runtime, name) for name in ("P-2", "P-3")] == ["deleted", "deleted"]
     perform(runtime, "undo", [])
     assert [state_of(runtime, name) for name in ("P-2", "P-3")] == ["quarantined"] * 2
-
-
-async def test_an_unchanged_playbook_is_asked_about_once() -> None:
-    consolidator = Consolidator([], [])
-    runtime = await consolidator.left_session((FORMAT, WAITS), ("Other", WAITS))
-    for _ in range(2):
-        await runtime.learning.consolidate()
-    assert len(consolidator.asked) == 1
-    add(runtime, ("A third", WAITS))
-    await runtime.learning.consolidate()
-    assert len(consolidator.asked) == 2
-
-
-async def test_what_it_changed_itself_is_no_reason_to_ask_again() -> None:
-    consolidator = Consolidator([same("P-1", "P-2")])
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS), ("Other", WAITS))
-    await runtime.learning.consolidate()
-    assert await runtime.learning.consolidate() == []
-    assert len(consolidator.asked) == 1
-
-
-async def test_nothing_waits_and_the_list_is_short_so_nobody_is_asked() -> None:
-    consolidator = Consolidator()
-    runtime = await consolidator.left_session((FORMAT, {}), ("Other", {}))
-    assert await runtime.learning.consolidate() == []
-    assert consolidator.asked == []
-
-
-async def test_more_than_thirty_strategies_are_a_reason_without_a_proposal() -> None:
-    consolidator = Consolidator([])
-    many: list[tuple[str, dict[str, Any]]] = [
-        (f"Rule number {n} about topic {n}", {}) for n in range(31)
-    ]
-    runtime = await consolidator.left_session(*many)
-    await runtime.learning.consolidate()
-    assert len(consolidator.asked[0]["strategies"]) == 31
 
 
 @pytest.mark.parametrize(
@@ -178,10 +143,10 @@ async def test_what_is_the_users_stays_whatever_a_model_finds(
     protected: dict[str, Any], what: str
 ) -> None:
     finding = same("P-2" if what in ("same", "replaced") else "", "P-1", what=what, text="Less")
-    consolidator = Consolidator([finding])
-    runtime = await consolidator.left_session((FORMAT, protected), (AGAIN, WAITS))
+    tidier = Tidier([finding])
+    runtime = await tidier.open_session((FORMAT, protected), (AGAIN, WAITS))
     before = runtime.sessions.playbook.get("P-1")
-    [event] = await runtime.learning.consolidate()
+    [event] = await runtime.learning.tidy()
     after = runtime.sessions.playbook.get("P-1")
     assert before is not None
     assert after is not None
@@ -190,43 +155,20 @@ async def test_what_is_the_users_stays_whatever_a_model_finds(
     assert any(line.startswith("P-1 stays") for line in event.refused)
 
 
-async def test_a_proven_strategy_is_not_removed_on_one_sentence() -> None:
-    consolidator = Consolidator([same("P-2", "P-1", what="replaced")])
-    runtime = await consolidator.left_session(
-        (FORMAT, {"helpful": 3, "harmful": 1}), (AGAIN, WAITS)
-    )
-    [event] = await runtime.learning.consolidate()
-    assert state_of(runtime, "P-1") == "active"
-    assert isinstance(event, PlaybookUpdated)
-    assert "helped 3 times" in event.refused[0]
-
-
 async def test_a_proposal_does_not_take_the_place_of_what_is_in_prompts() -> None:
-    consolidator = Consolidator([same("P-2", "P-1")])
-    runtime = await consolidator.left_session((FORMAT, {}), (AGAIN, WAITS))
-    await runtime.learning.consolidate()
+    tidier = Tidier([same("P-2", "P-1")])
+    runtime = await tidier.open_session((FORMAT, {}), (AGAIN, WAITS))
+    await runtime.learning.tidy()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("active", "quarantined")
 
 
 async def test_findings_in_a_circle_remove_one_and_keep_the_other() -> None:
-    consolidator = Consolidator([same("P-1", "P-2"), same("P-2", "P-1")])
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    [event] = await runtime.learning.consolidate()
+    tidier = Tidier([same("P-1", "P-2"), same("P-2", "P-1")])
+    runtime = await tidier.open_session((FORMAT, WAITS), (AGAIN, WAITS))
+    [event] = await runtime.learning.tidy()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
     assert isinstance(event, PlaybookUpdated)
     assert "two findings" in event.refused[0]
-
-
-async def test_a_contradiction_changes_nothing_and_is_one_line_with_both_ids() -> None:
-    finding = same("", "P-1", "P-2", what="contradiction") | {"why": "tabs or spaces"}
-    consolidator = Consolidator([finding])
-    runtime = await consolidator.left_session(
-        ("Indent with tabs", {"trust": "user"}), ("Indent with spaces", {}), ("Other", WAITS)
-    )
-    [event] = await runtime.learning.consolidate()
-    assert isinstance(event, PlaybookUpdated)
-    assert event.lines == ("P-1 and P-2 contradict each other: tabs or spaces",)
-    assert state_of(runtime, "P-2") == "active"
 
 
 async def test_a_strategy_that_was_changed_meanwhile_stays() -> None:
@@ -238,39 +180,21 @@ async def test_a_strategy_that_was_changed_meanwhile_stays() -> None:
         perform(runtime, "edit", ["P-2", "Quite another text"])
         return json.dumps({"findings": [same("P-1", "P-2")]})
 
-    consolidator = Consolidator()
-    consolidator.__class__ = type("Changing", (Consolidator,), {"__call__": staticmethod(answer)})
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    await runtime.learning.consolidate()
+    tidier = Tidier()
+    tidier.__class__ = type("Changing", (Tidier,), {"__call__": staticmethod(answer)})
+    runtime = await tidier.open_session((FORMAT, WAITS), (AGAIN, WAITS))
+    await runtime.learning.tidy()
     assert state_of(runtime, "P-2") != "deleted"
 
 
 async def test_too_broad_a_proposal_gets_the_narrower_text() -> None:
     finding = same("", "P-1", what="broad", text="Commits in `api/` need a ticket id")
-    consolidator = Consolidator([finding])
-    runtime = await consolidator.left_session((FORMAT, WAITS), ("Other", WAITS))
-    await runtime.learning.consolidate()
+    tidier = Tidier([finding])
+    runtime = await tidier.open_session((FORMAT, WAITS), ("Other", WAITS))
+    await runtime.learning.tidy()
     found = runtime.sessions.playbook.get("P-1")
     assert found is not None
     assert (found.content, found.state) == (finding["text"], "quarantined")
-
-
-async def test_an_answer_that_cannot_be_used_is_paid_for_once() -> None:
-    consolidator = Consolidator("I think it is fine.", "Really.", "Never asked.")
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    [event] = await runtime.learning.consolidate()
-    assert isinstance(event, ReflectionFailed)
-    assert await runtime.learning.consolidate() == []
-    assert len(consolidator.asked) == 2, "one question, asked once more"
-
-
-async def test_what_it_took_is_in_the_costs_of_the_session_that_ended() -> None:
-    consolidator = Consolidator([])
-    runtime = await consolidator.left_session((FORMAT, WAITS), (AGAIN, WAITS))
-    left = next(one.id for one in runtime.sessions.catalog.list_sessions() if one.interactions)
-    await runtime.learning.consolidate()
-    runtime.sessions.resume(left, "")
-    assert "reflect" in runtime.sessions.totals().by_purpose
 
 
 @pytest.mark.parametrize(
@@ -305,3 +229,58 @@ def test_a_finding_that_cannot_be_meant_is_named_and_dropped(item: Any, why: str
 )
 def test_an_answer_that_does_not_follow_the_schema_is_asked_for_again(text: str) -> None:
     assert read_findings(text, ASKED)[1]
+
+
+async def test_a_playbook_of_one_strategy_is_not_asked_about() -> None:
+    tidier = Tidier()
+    runtime = await tidier.open_session((FORMAT, {}))
+    with pytest.raises(BadInput, match="nothing to tidy"):
+        await runtime.learning.tidy()
+    assert tidier.asked == []
+
+
+async def test_what_it_took_is_in_the_costs_of_the_session_that_asked() -> None:
+    tidier = Tidier([])
+    runtime = await tidier.open_session((FORMAT, WAITS), (AGAIN, WAITS))
+    await runtime.learning.tidy()
+    assert "reflect" in runtime.sessions.totals().by_purpose
+
+
+async def test_an_answer_that_cannot_be_used_changes_nothing() -> None:
+    runtime = await Tidier("I think it is fine.", "Really.").open_session(
+        (FORMAT, WAITS), (AGAIN, WAITS)
+    )
+    [event] = await runtime.learning.tidy()
+    assert isinstance(event, ReflectionFailed)
+    assert state_of(runtime, "P-2") == "quarantined"
+
+
+async def test_a_contradiction_is_told_with_both_texts_and_asked_about() -> None:
+    finding = same("", "P-1", "P-2", what="contradiction") | {"why": "tabs or spaces"}
+    runtime = await Tidier([finding]).open_session(
+        ("Indent with tabs", {"trust": "user"}), ("Indent with spaces", {}), ("Other", WAITS)
+    )
+    [event] = await runtime.learning.tidy()
+    assert isinstance(event, PlaybookUpdated)
+    assert event.lines == (
+        'P-1 "Indent with tabs" and P-2 "Indent with spaces" contradict each other',
+    )
+    assert state_of(runtime, "P-2") == "active"
+    question = perform(runtime, "review", []).questions[0]
+    assert question.content == "P-1 Indent with tabs\nP-2 Indent with spaces"
+    perform(runtime, "review", ["P-2", "over", "P-1"])
+    assert state_of(runtime, "P-1") == "deleted"
+
+
+async def test_of_two_that_are_the_users_and_say_the_same_he_decides_which_one_stays() -> None:
+    runtime = await Tidier([same("P-1", "P-2")]).open_session(
+        ("We use fish", {"trust": "user"}), ("The shell is fish", {"trust": "user"})
+    )
+    [event] = await runtime.learning.tidy()
+    assert isinstance(event, PlaybookUpdated)
+    assert "P-2" in event.lines[0]
+    assert state_of(runtime, "P-2") == "active"
+    assert perform(runtime, "review", []).questions[0].title == "Which one holds?"
+    perform(runtime, "review", ["P-1", "beside", "P-2"])
+    assert perform(runtime, "review", []).questions == ()
+    assert state_of(runtime, "P-2") == "active"

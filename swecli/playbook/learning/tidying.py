@@ -1,4 +1,4 @@
-"""The consolidation of a playbook after a session: its question, its answer, and what of the answer is applied."""
+"""The tidying of a playbook: its question, its answer, and what of the answer is applied."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any, Literal, get_args
 
 from swecli.llm.model_json import read_object
 from swecli.models.json_value import JsonObject
-from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
+from swecli.models.playbook import TIDIED, Bullet, Delta, Op
 from swecli.models.session import Session
-from swecli.playbook.learning.contradictions import Contradiction
 from swecli.playbook.learning.curator import (
     is_hand_written,
     needs_approval,
@@ -21,6 +20,7 @@ from swecli.playbook.learning.curator import (
     unknown_name,
 )
 from swecli.playbook.learning.question import fence, list_waiting
+from swecli.playbook.pairs import Pair, PairKind, make_pairs
 from swecli.playbook.ranking import clean
 from swecli.playbook.wording import is_same_text
 from swecli.redact import redact
@@ -28,7 +28,6 @@ from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
 
 FindingKind = Literal["same", "replaced", "broad", "stale", "contradiction"]
-MANY = 30  # strategies in prompts from which a session's end is a reason to look for doubles
 _MAX_STRATEGIES = 100  # of one question, the newest: about 5,000 tokens
 _MAX_FINDINGS = 20  # of one answer
 _MAX_REWORDED = 2  # what the store allows a model to change in one delta
@@ -60,26 +59,12 @@ class FindingsAnswer:
     losses: list[str] = field(default_factory=list)
 
 
-def is_worthwhile(session: Session) -> bool:
-    """Return whether a playbook may need tidying: proposals wait, or many strategies are in prompts."""
-    bullets = session.playbook.bullets
-    waiting = list_waiting(bullets)
-    live = [bullet for bullet in bullets.values() if bullet.is_live]
-    return len(waiting) + len(live) > 1 and (bool(waiting) or len(live) > MANY)
-
-
 def select_bullets(session: Session) -> list[Bullet]:
     """Return the strategies that a question is about: the newest ones of those in prompts and of those that wait."""
     bullets = session.playbook.bullets
     live = [bullet for bullet in bullets.values() if bullet.is_live]
     live.sort(key=lambda bullet: bullet.number)
     return [*live[-_MAX_STRATEGIES:], *list_waiting(bullets)]
-
-
-def fingerprint(session: Session) -> str:
-    """Return a hash of a playbook, which changes with each strategy that comes, goes or is reworded."""
-    rows = [[bullet.id, bullet.content, bullet.state] for bullet in select_bullets(session)]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:24]
 
 
 def build_question(bullets: Iterable[Bullet]) -> str:
@@ -169,15 +154,16 @@ def _problem(finding: Finding, asked: Mapping[str, Bullet]) -> str:
 
 
 @dataclass(slots=True)
-class Consolidation:
-    """Applies findings. `ops` may be applied; `refused` has a line for each finding that may not."""
+class Tidying:
+    """Applies findings. `ops` may be applied, `pairs` are for the user to decide, and `refused` has a line for each
+    finding that is neither."""
 
     session: Session
     store: PlaybookStore
     author: str
     ops: list[Op] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    contradictions: list[Contradiction] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
     _touched: set[str] = field(default_factory=set)
 
     def take(self, findings: Sequence[Finding], asked: Mapping[str, Bullet]) -> None:
@@ -191,7 +177,7 @@ class Consolidation:
             if changed:
                 self.refused.append(f"{changed[0]} was changed or removed meanwhile")
             elif finding.what == "contradiction":
-                self.contradictions.append(Contradiction(named, finding.why))
+                self.pairs += make_pairs(PairKind.CONTRADICTION, named, finding.why)
             elif settled:
                 self.refused.append(f"{settled[0]} is named by two findings; the first one counts")
             elif finding.what == "broad":
@@ -207,16 +193,17 @@ class Consolidation:
         text = json.dumps([self.session.id, self.author, version, rows], sort_keys=True)
         name = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24]
         refused = tuple(dict.fromkeys(self.refused))
-        return Delta(
-            name, tuple(self.ops), self.author, self.session.id, None, CONSOLIDATED, refused
-        )
+        return Delta(name, tuple(self.ops), self.author, self.session.id, None, TIDIED, refused)
 
     def _drop(self, old: Bullet, finding: Finding) -> None:
         """Remove a strategy; what it was learned from goes to the one that is kept."""
         reason = self._reason_to_keep(old, finding)
+        kept = self.session.playbook.bullets.get(finding.keep)
+        if reason and old.is_live and kept is not None and kept.is_live:
+            self.pairs += make_pairs(PairKind.DOUBLE, (old.id, finding.keep), finding.why)
+            return
         if reason:
-            clause = _CLAUSES[finding.what].format(keep=finding.keep)
-            self.refused.append(f"{old.id} stays, {reason}; a model says that it {clause}")
+            self.refused.append(f"{old.id} stays, {reason}; a model would remove it")
             return
         self._touched.add(old.id)
         if finding.what == "same":
@@ -273,11 +260,3 @@ class Consolidation:
             return
         self._touched.add(old.id)
         self.ops.append(Op("UPDATE", old.id, {"content": content}))
-
-
-# what a model says of a strategy that it would remove
-_CLAUSES: dict[FindingKind, str] = {
-    "same": "says the same as {keep}",
-    "replaced": "is replaced by {keep}",
-    "stale": "is outdated",
-}
