@@ -14,6 +14,8 @@ PROJECT_SETTINGS = ".swecli/config.toml"
 INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
 _SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
+SHARED_FOLDER = ".agents/memory"  # of the strategies that the people of a project share
+MAX_SHARED = 200  # strategies: as many as a prompt has at most
 
 
 def find_project_files(cwd: Path) -> list[Path]:
@@ -23,6 +25,7 @@ def find_project_files(cwd: Path) -> list[Path]:
     settings = root / PROJECT_SETTINGS
     files = [settings] if settings.exists() else []
     files += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
+    files += find_shared_strategies(root)
     return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
 
@@ -71,6 +74,16 @@ def find_command_files(root: Path) -> list[Path]:
         entries = [entry for _, in_folder in walk(str(root / name)) for entry in in_folder]
         files += sorted(Path(entry.path) for entry in entries if entry.name.endswith(".md"))
     return files
+
+
+def find_shared_strategies(root: Path) -> list[Path]:
+    """Return the first `MAX_SHARED` files of the strategies that the people of a project share, by name."""
+    folder = root / SHARED_FOLDER
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))  # noqa: PTH208  names only
+    except OSError:  # most projects share none
+        return []
+    return [folder / name for name in names[:MAX_SHARED]]
 
 
 def is_inside(path: Path, root: Path) -> bool:

@@ -18,6 +18,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
+from swecli.playbook.team import follow_shared_files
 from swecli.store.session_manager import SessionManager
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.permissions import Permissions
@@ -53,6 +54,7 @@ async def send_first_request(
         return None
     try:
         session = _open_session(start, model, sessions)
+        follow_shared_files(sessions, session, project_root(start.cwd), start.trust)
         if sessions.enter() or _has_changed_anchors(session):
             return None
         turn_and_request = _prepare(

@@ -13,6 +13,7 @@ from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
 from swecli.playbook.action import ActionContext, resolve_file, summarize
+from swecli.playbook.team import TEAM
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
@@ -77,7 +78,9 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         reach = "" if bullet.scope == "project" else f", for {_REACH[bullet.scope]}"
         counts = (str(bullet.helpful), str(bullet.harmful))
         more = (str(bullet.uses), bullet.scope) if verbose else ()
-        rows.append((bullet.id, f"{_format_state(bullet)}{reach}", *counts, *more, bullet.content))
+        team = ", team" if bullet.section == TEAM else ""
+        state = f"{_format_state(bullet)}{reach}{team}"
+        rows.append((bullet.id, state, *counts, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []

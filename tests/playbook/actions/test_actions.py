@@ -1,4 +1,4 @@
-"""Test the eight playbook actions, from the slash command and from the command line."""
+"""Test the playbook actions, from the slash command and from the command line."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def changing_statements() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_there_are_eight_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
-    assert len(playbook.in_session) == 8
+def test_there_are_nine_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
+    assert len(playbook.in_session) == 9
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")
 
