@@ -139,20 +139,42 @@ def _format_lines(event: LearningEvent) -> list[str]:
 
 @subcommand
 def _learn(parser: Parser) -> None:
-    """Learn from stored sessions what reflecting after each turn would have learned, within the same limits."""
+    """Learn from stored sessions, from the memory of another program, or from commits.
+
+    Of sessions it learns what reflecting after each turn would have learned, within the same limits; of the others it
+    makes proposals.
+    """
     parser.add_argument(
         "--from",
         nargs="+",
         required=True,
         dest="sessions",
-        metavar="SESSION",
-        help="ids, titles, `here` or `all`",
+        metavar="SOURCE",
+        help="sessions (ids, titles, `here`, `all`), or one of claude, codex, qwen, copilot, git, a folder",
     )
     parser.add_argument(
         "--epochs", type=positive_int, default=1, metavar="K", help="how many passes (default 1)"
     )
     _add_reflection_flags(parser)
-    parser.set_defaults(run=_backfill)
+    parser.set_defaults(run=_learn_from)
+
+
+def _learn_from(args: argparse.Namespace) -> ActionResult:
+    """Learn from the sources that were named. Raises SwecliError."""
+    # late: --help needs none of it
+    from swecli.cli.moving_in import GIT, is_other_memory, learn_from_files, learn_from_git
+
+    folder = working_folder(args.cwd)
+    others = [source for source in args.sessions if is_other_memory(source, folder)]
+    if not others:
+        return _backfill(args)
+    if len(args.sessions) > 1:
+        raise BadInput(
+            "One such source at a time.", f"For example: swecli learn --from {others[0]}"
+        )
+    if others == [GIT]:
+        return learn_from_git(args, _choose_reflector(configuration_of(args).settings, args))
+    return learn_from_files(args, others[0])
 
 
 def _backfill(args: argparse.Namespace) -> ActionResult:

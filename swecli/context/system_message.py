@@ -20,7 +20,7 @@ from swecli.text import truncate
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
-PromptName = Literal["system", "reflect", "condense", "consolidate"]
+PromptName = Literal["system", "reflect", "condense", "consolidate", "history"]
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -217,7 +217,7 @@ def _render_findings(findings: Sequence[Finding]) -> str:
 
 def load_prompt(name: PromptName, window: int | None = None) -> str:
     """Load a prompt: "system" opens every request of a turn and is shorter for a small `window`, in tokens; "reflect"
-    is the reflector's system prompt about exchanges, "consolidate" the one about a whole playbook, "condense" the user
-    message that requests a summary."""
+    is the reflector's system prompt about exchanges, "consolidate" the one about a whole playbook, "history" the one
+    about commits, "condense" the user message that requests a summary."""
     file = "system_small.md" if name == "system" and is_lean(window) else f"{name}.md"
     return (_PROMPTS / file).read_text(encoding="utf-8").strip()
