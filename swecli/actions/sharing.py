@@ -18,7 +18,6 @@ from swecli.models.errors import BadInput
 from swecli.playbook.action import ActionContext
 from swecli.playbook.actions import show as playbook_views
 from swecli.text import one_line
-from swecli.tools.git import run_git
 
 if TYPE_CHECKING:  # declaring an action must not load the store
     from swecli.playbook.shared_files import SharedStrategy
@@ -206,6 +205,9 @@ def _read_person(root: Path) -> _Person:
 
 def _read_git(root: Path, *words: str) -> str:
     """Return the output of a git command; "" if it fails, as before the first commit."""
+    # late: names complete before git is used
+    from swecli.tools.git import run_git
+
     try:
         return run_git(root, *words)
     except BadInput:
