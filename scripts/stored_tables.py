@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Boolean, Column, Float, Table
 
-from swecli.store.tables import playbook, reviews, sessions, turns, undo  # noqa: F401  # defines the tables
+from swecli.store.tables import playbook, projects, reviews, sessions, turns, undo  # noqa: F401  # defines the tables
 from swecli.store.tables.columns import (
     Arguments,
     CleanJson,

@@ -16,15 +16,18 @@ from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import Skill, TrustLedger
+from swecli.context.instructions import InstructionsBelow
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
+from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.playbook.team import follow_shared_files
 from swecli.playbook.workspace import StaleStrategies
@@ -32,12 +35,14 @@ from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ChangeRecorder
 from swecli.tools.jobs import Jobs, lost_jobs
 from swecli.tools.limits import one_line
+from swecli.tools.projects import open_project
 from swecli.tools.surroundings import Surroundings
 
 if TYPE_CHECKING:  # an answer is shown before these are loaded
     from swecli.agent.context_control import ContextControl
     from swecli.playbook.learning.lessons import PlaybookMemory
     from swecli.playbook.learning.service import LearningService
+    from swecli.tools.sandbox import Sandbox
     from swecli.undo.history import TurnHistory
 
 OPEN_ELSEWHERE = (
@@ -64,6 +69,7 @@ class Runtime:
     _learning: LearningService | None = None
     _memory: PlaybookMemory | None = None
     _history: TurnHistory | None = None
+    _sandbox: Sandbox | None = None
 
     @property
     def cwd(self) -> Path:
@@ -112,6 +118,15 @@ class Runtime:
             # the counter changes with the model
             self._memory = self.learning.open_memory(lambda text: self.agent.counter.count(text))
         return self._memory
+
+    def open_sandbox(self) -> Sandbox:
+        """Return the sandbox of the run's commands."""
+        if self._sandbox is None:
+            # late: it is loaded with the first command
+            from swecli.tools.sandbox import Sandbox
+
+            self._sandbox = Sandbox.of(self.start)
+        return self._sandbox
 
     @property
     def history(self) -> TurnHistory | None:
@@ -179,12 +194,16 @@ class Runtime:
     def missing_sandbox(self) -> str:
         """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
         event loop."""
-        sandbox = self.agent.ctx.commands.sandbox
-        return sandbox.missing if sandbox else ""
+        return self.open_sandbox().missing
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on, until the program ends."""
         self.agent.permissions.mode = mode
+
+    @property
+    def place(self) -> ProjectPlace:
+        """The folder's project, and its place in it."""
+        return open_project(self.sessions.database, self.cwd)
 
     def new_session(self, title: str = "") -> None:
         """Start a new session with the window of the current one."""
@@ -195,7 +214,7 @@ class Runtime:
             self.agent.model.name,
             title=title,
             window=window,
-            project=str(project_root(self.cwd)),
+            place=self.place,
         )
         self.is_open_elsewhere = self.sessions.enter()
         self.agent.ctx.files.digests.clear()
@@ -203,7 +222,9 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
-        session = self.sessions.resume(ref, str(self.cwd), attended=self.start.attended)
+        session = self.sessions.resume(
+            ref, str(self.cwd), place=self.place, attended=self.start.attended
+        )
         self.restore_todos(session)
         self.is_open_elsewhere = self.sessions.enter()
 
@@ -291,8 +312,8 @@ class Runtime:
         """Close the session and the database, and remove the sandbox's temporary files."""
         self.sessions.leave()
         self.sessions.database.close()
-        if self.agent.ctx.commands.sandbox is not None:
-            self.agent.ctx.commands.sandbox.close()
+        if self._sandbox is not None:
+            self._sandbox.close()
 
 
 def settle() -> None:
@@ -338,6 +359,8 @@ def _assemble(
     """Build the runtime on an open store. Raises SwecliError."""
     settings = start.settings
     root = start.cwd.resolve()
+    if sessions.current_session is None:
+        open_project(sessions.database, root)  # a notice may ask whose memory it is
     if surroundings is None:
         surroundings = Surroundings(root, start.environ)
         surroundings.begin()  # git may take longer than what follows
@@ -360,9 +383,11 @@ def _assemble(
         sessions,
         ask,
         open_memory=lambda: runtime.open_memory(),
+        open_sandbox=lambda: runtime.open_sandbox(),
         changes=_LateRecorder(lambda: runtime.history) if sessions.database.path else None,
         jobs=Jobs(),
         skills=lambda: skills,
+        below=InstructionsBelow(root, start.read_trust),
     )
     condense_model = None
     problem = ""
@@ -414,12 +439,21 @@ class _LateRecorder:
 
     def __init__(self, open_history: Callable[[], TurnHistory | None]) -> None:
         self._open_history = open_history
+        self._has_recorded = False
 
     def around(self, paths: Sequence[str]) -> AbstractAsyncContextManager[list[str]]:
+        self._has_recorded = True
         return self._recorder.around(paths)
 
     def take_notices(self) -> list[str]:
         return self._recorder.take_notices()
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
+        if not self._has_recorded:
+            return []
+        return await self._recorder.changed_files(session_id, number, is_cancelled=is_cancelled)
 
     @property
     def _recorder(self) -> ChangeRecorder:

@@ -36,9 +36,3 @@ def read_regular(path: Path, limit: int = MAX_BYTES) -> bytes:
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"Larger than {limit:,} bytes", str(path))
     return data
-
-
-def decode_text(data: bytes) -> str:
-    """Return UTF-8 text as Python reads it from a file: line ends become "\\n", and invalid bytes are replaced."""
-    text = data.decode("utf-8-sig", "replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -6,6 +6,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Control sequences are removed whole, so that no printable rest ("[31m") remains. Each is bounded: an unterminated one
 # must not remove the text that follows.
 CONTROL_SEQUENCE = re.compile(
@@ -33,7 +37,8 @@ _PRIVATE = (
 # Zero-width joiners shape words in Arabic, Persian and Indic scripts; anywhere else they are only invisible.
 _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f"
 
-_INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
+# in ordinary text: a variation selector (a run of them shapes nothing), a soft hyphen, a byte order mark
+_SHAPING = re.compile("(?<![\ufe00-\ufe0f])[\ufe00-\ufe0f](?![\ufe00-\ufe0f])|[\xad\ufeff]")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
 _STRAY_JOINERS = re.compile(
@@ -47,13 +52,32 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     Line ends of every kind become "\\n", lone surrogates U+FFFD. Without `keep_newlines`, newlines and tabs become
     spaces. Idempotent.
     """
-    text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
-    text = _LONE_SURROGATE.sub("\ufffd", _INVISIBLE_RUN.sub("", text))
-    text = _STRAY_JOINERS.sub("", text)
+    letters = text.replace("\n", "").replace("\t", "")
+    if not (letters.isascii() and letters.isprintable()):
+        text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
+        text = _LONE_SURROGATE.sub("\ufffd", _invisible_run().sub("", text))
+        text = _STRAY_JOINERS.sub("", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 
-@cache  # compiling takes 4 ms, which no start needs
+def decode_text(data: bytes) -> str:
+    """Return the UTF-8 text of a file that instructs the model: line ends become "\\n", invalid bytes are replaced, and
+    what a person who trusts the file cannot see is left out."""
+    return sanitize(data.decode("utf-8-sig", "replace"))
+
+
+def count_hidden(text: str) -> int:
+    """Return how many invisible characters a text has that shape no visible one: they may be a text of their own."""
+    visible = _SHAPING.sub("", _LINE_END.sub("\n", text))
+    return sum(map(len, _invisible_run().findall(visible)))
+
+
+@cache  # compiling takes 4 ms, which a start without such a character does not need
+def _invisible_run() -> re.Pattern[str]:
+    return re.compile(f"[{INVISIBLE}]+")
+
+
+@cache  # as above
 def unclear_character() -> re.Pattern[str]:
     """Return the pattern of a character that is spelled out where a person decides, because it cannot be seen or not be
     told from a space. Tabs and newlines are not."""
@@ -108,3 +132,12 @@ def join_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def short_path(path: Path) -> str:
+    """Return the path with the home folder as `~`."""
+    try:
+        inside = path.relative_to(path.home())
+    except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
+        return str(path)
+    return f"~/{inside}" if inside.parts else "~"

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.regular_files import decode_text, open_regular, read_regular
-
-
-def test_text_is_read_as_python_reads_it(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfa\r\nb\xff\rc\n")
-    assert decode_text(read_regular(tmp_path / "a")) == "a\nb\ufffd\nc\n"
+from swecli.regular_files import open_regular, read_regular
 
 
 @pytest.mark.parametrize("kind", ["pipe", "endless", "socket", "folder", "missing", "circle"])

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from swecli.repl.render.formatting import escape_invisible
 from swecli.store.journal.values import clean_text
 from swecli.text import (
+    count_hidden,
+    decode_text,
     escape_hidden,
     fence,
     join_surrogates,
@@ -19,6 +21,17 @@ from swecli.text import (
     truncate,
 )
 from tests.support.shown_places import ESCAPING, EVERY, JOINERS, REMOVING, VISIBLE_FORMATS
+
+
+def test_an_instructing_text_has_plain_line_ends_and_nothing_that_cannot_be_seen() -> None:
+    assert decode_text(b"\xef\xbb\xbfa\r\nb\xff\rc\n") == "a\nb\ufffd\nc\n"
+    assert decode_text("a\U000e0041\u202eb\u200bc".encode()) == "abc"
+
+
+def test_characters_that_shape_a_visible_one_are_not_counted_as_hidden() -> None:
+    assert count_hidden("\ufeffna\xadive \u26a0\ufe0f\r\n\u2028") == 0
+    assert count_hidden("a\U000e0041\U000e0042 \u202e") == 3
+    assert count_hidden("a\ufe00\ufe01\ufe02") == 3, "a run of selectors may be a text"
 
 
 def test_every_control_and_format_character_is_invisible() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.config.paths import project_root
-
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
     from swecli.store.reviews import ReviewStore
     from swecli.store.session_manager import SessionManager
@@ -16,5 +14,6 @@ def open_store(sessions: SessionManager, folder: Path) -> ReviewStore:
     """Return the findings of the project that contains this folder."""
     # late: most sessions review nothing
     from swecli.store.reviews import ReviewStore
+    from swecli.tools.projects import open_project
 
-    return ReviewStore(sessions.database, str(project_root(folder)))
+    return ReviewStore(sessions.database, open_project(sessions.database, folder).project)

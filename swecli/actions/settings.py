@@ -1,17 +1,25 @@
-"""Show the settings with their origins, and change one in the user's file."""
+"""Show the settings with their origins, and change the user's file."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from swecli.actions.editor import run_editor
 from swecli.config.private_files import write_file
-from swecli.config.settings import SETTINGS, Settings, unknown_setting
+from swecli.config.settings import (
+    SETTINGS,
+    Settings,
+    load_settings,
+    render_template,
+    unknown_setting,
+)
 from swecli.config.toml_files import edit_setting, format_toml, read_toml
 from swecli.models.action import ActionResult
 from swecli.models.context import WindowSpec
-from swecli.models.errors import ConfigError
+from swecli.models.errors import ConfigError, SwecliError
 
 
 def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:
@@ -43,6 +51,18 @@ def change_setting(path: Path, name: str, words: Sequence[str]) -> ActionResult:
     write_settings(path, edit_setting(text, name, value))
     change = "is no longer set" if value is None else f"= {_format_value(value)}"
     return ActionResult({"path": str(path), "name": name}, (f"{name} {change} in {path}",))
+
+
+def edit_settings(path: Path) -> ActionResult:
+    """Open the settings file in the user's editor, and check it then; one with all settings is written if there is
+    none. Raises ConfigError for what is wrong in it, SwecliError if the editor fails."""
+    if not path.exists():
+        write_settings(path, render_template())
+    # reads the environment: a settings file that cannot be read is edited too, so there is no `Start` that has it
+    if code := run_editor(os.environ, path):
+        raise SwecliError(f"The editor exited with code {code}.", f"The file is {path}.")
+    load_settings(user_file=path, project_file=None, environ={}, flags={})
+    return ActionResult({"path": str(path)}, (f"{path}: ok",))
 
 
 def write_settings(path: Path, text: str) -> None:

@@ -121,6 +121,7 @@ def _describe(ctx: ActionContext, bullet_id: str, root: Path) -> SharedStrategy:
     moment = min(said, default=bullet.created_at)
     return SharedStrategy(
         bullet.content,
+        bullet.paths,
         said_by=_read_person(root).name,
         said_on=f"{moment.astimezone():%Y-%m-%d}",
     )

@@ -12,8 +12,6 @@ from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.sender import send
-from swecli.agent.task import task_prompt, task_result
-from swecli.agent.title import generate_title
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
 from swecli.context.keyed_messages import strip_keys
@@ -35,6 +33,7 @@ from swecli.models.message import (
 )
 from swecli.models.session import Session
 from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
+from swecli.tools.mcp.finding import defer
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
 
@@ -199,7 +198,7 @@ class Agent:
         task_ctx = ToolContext(
             ctx.root,
             FileAccess(changes=ctx.files.changes),
-            CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.sandbox),
+            CommandAccess(ctx.commands.timeout, ctx.commands.environ, ctx.commands.open_sandbox),
             sessions=sessions,
             skills=ctx.skills,
         )
@@ -217,6 +216,9 @@ class Agent:
             condense_model=self.condense_model,
             thinking=self.thinking,
         )
+        # late: most turns start no task
+        from swecli.agent.task import task_prompt, task_result
+
         prompt_of_task = task_prompt(spec.name for spec in child.specs())
         child.builder = replace(builder, system_prompt=prompt_of_task)
         event: Event | None = None
@@ -248,6 +250,9 @@ class Agent:
 
     async def generate_title(self) -> None:
         """Generate a title for a new session, with the small model if there is one."""
+        # late: an answer is shown before
+        from swecli.agent.title import generate_title
+
         if self.condense_model is not None:
             await generate_title(self.sessions, self.condense_model)
 
@@ -306,12 +311,13 @@ class Agent:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
         if is_lean(self.model.profile.window) or self.model.name in self.observed.without_room:
             return lean_specs(self.tools.specs())
-        return usable_specs(
+        usable = usable_specs(
             self.tools.specs(),
             more=self._has_more,
             skills=self.ctx.skills(),
             settings=self.settings,
         )
+        return defer(usable, self.model.profile.window)
 
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's

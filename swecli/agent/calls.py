@@ -9,14 +9,18 @@ from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from swecli.agent.path_rules import PathRules
 from swecli.agent.session_rules import StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
+from swecli.context.instructions import InstructionsBelow
 from swecli.context.tokens import TokenCounter
 from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
     Event,
+    FilesChanged,
     Notice,
     ToolFinished,
     ToolProgress,
@@ -50,11 +54,14 @@ from swecli.tools.limits import (
     strip_terminal_codes,
     truncate_result,
 )
+from swecli.tools.mcp.offered import ServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
-from swecli.tools.sandbox import Sandbox
-from swecli.tools.search_provider import SearchProvider
+
+if TYPE_CHECKING:
+    from swecli.tools.sandbox import Sandbox
+    from swecli.tools.search_provider import SearchProvider
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _ORDER_SECONDS = 0.5  # after a longer wait than this a person misses a result
@@ -91,6 +98,7 @@ class Toolkit:
     ctx: ToolContext  # of the workspace
     ask: Ask  # asks the user for approval
     user_time: UserTime = field(default_factory=UserTime)  # that questions waited
+    below: InstructionsBelow | None = None  # None: the model gets none of folders below
 
     @classmethod
     def open(
@@ -100,27 +108,30 @@ class Toolkit:
         ask: Ask,
         *,
         open_memory: Callable[[], Memory],
+        open_sandbox: Callable[[], Sandbox],
         changes: ChangeRecorder | None,
         jobs: Jobs,
         skills: Callable[[], Mapping[str, Skill]],
+        below: InstructionsBelow,
     ) -> tuple[Toolkit, list[str]]:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
-        tools = ToolRegistry.discover()
         root = start.cwd.resolve()
         settings = start.settings
+        servers = ServerTools(start)
+        tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
+        notices += servers.notices()
         search: SearchProvider | None = None
-        try:
-            search = SearchProvider.of(
-                settings.search_url, settings.search_header, settings.search_key_env, start.environ
-            )
-        except ConfigError as error:
-            notices.append(f"web searches are not available: {error}")
+        if settings.search_url:
+            try:
+                search = _find_search(start)
+            except ConfigError as error:
+                notices.append(f"web searches are not available: {error}")
         commands = CommandAccess(
             float(settings.command_timeout),
             start.environ,
-            Sandbox.of(start),
+            open_sandbox,
             jobs=jobs,
             diagnostics=settings.diagnostics,
         )
@@ -133,7 +144,7 @@ class Toolkit:
             skills=skills,
             search=search,
         )
-        return cls(tools, permissions, ctx, ask), notices
+        return cls(tools, permissions, ctx, ask, below=below), notices
 
     @property
     def guard(self) -> Guard:
@@ -166,7 +177,7 @@ class Toolkit:
 
         ctx = replace(
             self.ctx,
-            commands=replace(self.ctx.commands, sandbox=None),
+            commands=replace(self.ctx.commands, open_sandbox=None),
             progress=Progress(output=output),
         )
         try:
@@ -178,6 +189,17 @@ class Toolkit:
             problem = error.errors(include_url=False)[0]["msg"]
             raise BadInput(f"This cannot be run: {problem}.") from error
         return result.for_user.body, result.exit_code or 0
+
+
+def _find_search(start: Start) -> SearchProvider | None:
+    """Return the provider of web searches of the settings. Raises ConfigError."""
+    # late: few settings name one
+    from swecli.tools.search_provider import SearchProvider
+
+    settings = start.settings
+    return SearchProvider.of(
+        settings.search_url, settings.search_header, settings.search_key_env, start.environ
+    )
 
 
 class CallRunner:
@@ -202,6 +224,7 @@ class CallRunner:
         self.used_ids: set[str] = set()
         self._sent: Sequence[ApiMessage] = ()
         self._loop_guard = LoopGuard()
+        self._path_rules = PathRules(sessions)
         self._running: dict[str, HeadTail] = {}
         self._saved_sizes: dict[str, int] = {}  # length of the output at the last autosave
         self._question_lock = asyncio.Lock()
@@ -235,6 +258,9 @@ class CallRunner:
                         yield event
                 changes = self._toolkit.ctx.files.changes
                 for line in changes.take_notices() if changes else ():
+                    yield Notice(line, "warning")
+                below = self._toolkit.below
+                for line in below.take_notices() if below else ():
                     yield Notice(line, "warning")
 
     async def _run_batch(
@@ -318,9 +344,22 @@ class CallRunner:
             self._running.pop(call.id, None)
         ended = toolkit.ctx.commands.jobs.take_ended()
         call.ended_jobs = tuple(job.name for job in ended)
-        notes = [self._loop_guard.record(call, result.for_model), *(job.report for job in ended)]
+        notes = [
+            self._loop_guard.record(call, result.for_model),
+            *(job.report for job in ended),
+            self._instructions_below(call, result),
+            *self._path_rules.tell(call),
+        ]
         self._record(call, result.for_model, "\n".join(note for note in notes if note))
         return call, summary, result
+
+    def _instructions_below(self, call: ToolCall, result: ToolResult) -> str:
+        """Return the instructions of the folders that a call was the first to work in, "" for none."""
+        below = self._toolkit.below
+        if below is None or not result.ok:
+            return ""
+        files = (*call.effects.read, *call.effects.changed)
+        return below.note(files, self._sessions.current_session)
 
     def _record(self, call: ToolCall, result: str, note: str = "") -> None:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""
@@ -332,6 +371,16 @@ class CallRunner:
         call.result = f"{text}\n\n{note}" if note else text
         call.tokens = self._counter.count(call.result)
         self._sessions.record_call(call, result if is_shorter else None)
+
+    async def list_changes(
+        self, session_id: str, number: int, *, is_cancelled: bool = False
+    ) -> list[Event]:
+        """Return the event on the files that a turn of a session changed, if it changed any."""
+        changes = self._toolkit.ctx.files.changes
+        if changes is None:
+            return []
+        files = await changes.changed_files(session_id, number, is_cancelled=is_cancelled)
+        return [FilesChanged(tuple(files))] if files else []
 
     def changed_outputs(self) -> dict[str, tuple[str, str | None]]:
         """Return the results that running calls would have if they ended now, of those with new output since the last

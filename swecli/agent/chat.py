@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
+from functools import partial
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.chat_dialogue import ChatDialogue
@@ -43,6 +45,9 @@ class Chat:
             record = self.record
             opened = record.begin(turn)
             state = TurnState(turn.query, opened.interaction)
+            list_changes = partial(
+                self.calls.list_changes, record.sessions.session.id, state.interaction
+            )
             yield TurnStarted(
                 record.sessions.session.id, state.interaction, turn.query, self.model.name
             )
@@ -73,17 +78,27 @@ class Chat:
                         yield event
                     waited = self.calls.user_seconds - waited_before
                     finished = _finish(dialogue, state, time.monotonic() - started - waited)
+                    for event in await list_changes():
+                        yield event
                     if finished.reason == "done":
                         self.calls.todos.clear()  # the list ends with the turn's answer
                     yield finished
                 outcome = "done"
+            except asyncio.CancelledError:
+                for event in await list_changes(is_cancelled=True):
+                    yield event
+                raise
             except SwecliError as error:
                 outcome = "failed"
+                for event in await list_changes():
+                    yield event
                 retryable: bool = getattr(error, "retryable", False)
                 yield TurnFailed(error.message, error.hint, error.exit_code, retryable)
             except Exception as error:  # noqa: BLE001 - a boundary: the turn must not end in silence
                 outcome = "failed"
                 _log.error("a turn failed", exc_info=error)
+                for event in await list_changes():
+                    yield event
                 problem = f"Internal error: {type(error).__name__}: {error}."
                 yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
             finally:  # also when cancelled, or when the consumer stops iterating

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.agent.path_rules import find_rules
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, is_lean, request_limit
 from swecli.context.epochs import CONDENSE
@@ -206,12 +208,13 @@ class RequestBuilder:
         session = material.session
         past = material.past
         counter.cache_stored(session.messages)
-        selection = self._select(session, query.text, counter, None if query.reopen else past)
+        select = partial(self._select, session, query.text, counter, material.files)
+        selection = select(None if query.reopen else past)
         conditions = replace(material.conditions, reopen=query.reopen or selection.reopen)
         opening = conditions.next_opening(session, material.sent, past, counter)
         if opening is not None and not conditions.reopen and past:
             # the first selection was to extend the current epoch
-            selection = self._select(session, query.text, counter)
+            selection = select()
         if opening is not None:
             head = self._compose_head(session, selection)
             earlier = self._outline(session, opening.first, model.profile.window)
@@ -284,14 +287,26 @@ class RequestBuilder:
         session: Session,
         query: str,
         counter: TokenCounter,
+        files: Sequence[Path] = (),
         past: list[ApiMessage] | None = None,
     ) -> Selection:
-        """Select strategies for a query: for a new head, or to extend the request `past`."""
+        """Select strategies for a query that mentions these files: for a new head, or to extend the request `past`."""
         while True:
             sent = None
             if past:
                 sent = SentBullets(*held_strategies(session, past, counter), new_strategy_line)
-            request = SelectionRequest.of(session, query, counter.count, self.index, self.settings)
+            touched = [
+                str(file.relative_to(self.root)) for file in files if file.is_relative_to(self.root)
+            ]
+            rules = find_rules(session.get_playbook().bullets.values(), touched)
+            request = SelectionRequest.of(
+                session,
+                query,
+                counter.count,
+                self.index,
+                self.settings,
+                for_files={*(rule.id for rule in rules), *(sent.ids if sent else ())},
+            )
             selection = request.select(sent)
             if self.stale is None or not selection.bullets:
                 return selection

@@ -14,7 +14,6 @@ from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
-from swecli.llm.written_calls import take_written_call
 from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
@@ -112,6 +111,9 @@ class Sending:
                         if self.is_long_enough:
                             break
                 if self.model.profile.reads_written_calls:
+                    # late: few servers leave calls in the text
+                    from swecli.llm.written_calls import take_written_call
+
                     self.reply = take_written_call(self.reply, outgoing.request, self.session_calls)
                 was_answered = self.reply.stop == "window_full"
                 if was_answered:
@@ -125,9 +127,9 @@ class Sending:
                     raise
                 source.record_refusal(error)
                 if self.received.tell():
-                    why = "the answer was made without all of the request"
+                    reason = "the answer was made without all of the request"
                     self.received = StringIO()
-                    yield StepRetried(overflows + 1, 0.0, why, True)
+                    yield StepRetried(overflows + 1, 0.0, reason, True)
                 reason = error.reported or _TOO_LONG
                 yield Notice(f"{reason}: retrying with a smaller request", "warning")
 

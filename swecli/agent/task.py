@@ -47,5 +47,5 @@ def task_result(event: Event | None, session: Session) -> ToolResult:
 def _changed_files(session: Session) -> tuple[str, ...]:
     """Return the files that the session's calls changed, as far as their tools say so; a command does not."""
     calls = (call for message in session.messages for call in message.tool_calls)
-    done = (call for call in calls if call.status is CallStatus.FINISHED)
-    return tuple(dict.fromkeys(path for call in done for path in call.effects.changed))
+    finished_calls = (call for call in calls if call.status is CallStatus.FINISHED)
+    return tuple(dict.fromkeys(path for call in finished_calls for path in call.effects.changed))

@@ -20,12 +20,13 @@ from swecli.cli.startup import make_folders
 from swecli.cli.subcommands import (
     configuration_of,
     existing_database,
+    instructions_in,
     open_runtime,
     open_sessions,
 )
 from swecli.cli.workspace import process_folder, working_folder
 from swecli.config.paths import Paths
-from swecli.config.settings import Start
+from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
 from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.headless.signals import until_signal
@@ -37,21 +38,28 @@ from swecli.text import one_line
 if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.llm.base import ChatModel
+    from swecli.playbook.learning.service import LearningService
     from swecli.store.session_manager import SessionManager
 
 _Value = TypeVar("_Value")
 
 FORMAT = "--format"
-_TEXT_FORMATS = ("", "text", "markdown")  # printed as lines; all other formats as JSON
+_TEXT_FORMATS = (
+    "",
+    "text",
+    "markdown",
+    "html",
+    "md",
+)  # printed as lines; all other formats as JSON
 YES = "--yes"
-SESSION = Flag("--session", "another session than this directory's last", "ID")
+_SESSION = Flag("--session", "another session than this directory's last", "ID")
 _MODEL = Flag("--model", "measure for this model's window", "PROVIDER/NAME")
 # flags of a command line that name what an action works on; the action itself does not declare them
 _SUBJECT_FLAGS: Mapping[Need, tuple[Flag, ...]] = {
-    Need.SESSION: (SESSION,),
-    Need.NEW_SESSION: (SESSION,),
-    Need.CONTEXT: (SESSION, _MODEL),
-    Need.ANSWER: (SESSION, _MODEL),
+    Need.SESSION: (_SESSION,),
+    Need.NEW_SESSION: (_SESSION,),
+    Need.CONTEXT: (_SESSION, _MODEL),
+    Need.ANSWER: (_SESSION, _MODEL),
 }
 
 
@@ -100,7 +108,9 @@ def add_actions(parser: Parser, family: Family) -> None:
             subparser = parser.action(action.name, partial(run_action, action), action.about)
             add_arguments(subparser, action)
     if family.default_in_shell:
-        parser.set_defaults(default_action=family.default_in_shell)
+        parser.set_defaults(
+            default_action=family.default_in_shell, default_takes_words=family.default_takes_words
+        )
 
 
 def _find_declaration(name: str) -> Family | Action:
@@ -126,6 +136,10 @@ def add_arguments(parser: Parser, action: Action) -> None:
             add_flag(parser, flag)
     if action.needs is Need.AGENT:
         parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
+    if action.needs is Need.REFLECTING:
+        parser.add_argument("--rules-only", action="store_true", help="ask no model")
+        reflector = "model for reflection (default: from the settings)"
+        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=reflector)
 
 
 def add_session(parser: Parser) -> None:
@@ -141,6 +155,8 @@ def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
     parser.add_argument(
         flag.name,
         help=flag.help,
+        nargs="+" if flag.takes_words else None,
+        required=flag.is_required,
         metavar=flag.value or None,
         choices=flag.choices or None,
         action="append" if flag.is_repeated else "store",
@@ -169,7 +185,7 @@ def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
             flags[flag.name] = ()
         elif isinstance(value, str):
             flags[flag.name] = (value,)
-        elif value:  # of a repeated flag
+        elif value:  # of a flag that is repeated or takes words
             flags[flag.name] = tuple(value)
     words = vars(args).get("words") or ()
     if isinstance(words, str):
@@ -250,7 +266,51 @@ def _open_agent(args: argparse.Namespace) -> Iterator[Runtime]:
         yield runtime
 
 
-def find_settings_file(args: argparse.Namespace) -> Path:
+@contextmanager
+def _open_learning(
+    args: argparse.Namespace, *, asks_model: bool = False
+) -> Iterator[LearningService]:
+    """Open learning, with the instructions of each session's own directory."""
+    # late: --help and usage errors need no database
+    from swecli.actions.moving_in import find_others, needs_model
+    from swecli.agent.sender import send
+    from swecli.context.system_message import load_prompt
+    from swecli.playbook.learning.service import LearningService
+
+    settings = configuration_of(args).settings
+    sources = vars(args).get("from") or ()
+    folder = working_folder(args.cwd)
+    model = None
+    if asks_model and needs_model(sources, folder):
+        model = _choose_reflector(settings, args)
+    system = load_prompt("system")
+    # whoever comes from another program has no database yet
+    is_new = bool(find_others(sources, folder))
+    with open_sessions(args, resume=True, create=is_new) as sessions:
+
+        def instructions() -> str:
+            session = sessions.current_session
+            return f"{system}\n{instructions_in(session.working_directory if session else '')}"
+
+        learning = LearningService.open(
+            sessions, settings, load_prompt("reflect"), instructions, send
+        )
+        learning.reflector = replace(learning.reflector, model=model)
+        yield learning
+
+
+def _choose_reflector(settings: Settings, args: argparse.Namespace) -> ChatModel | None:
+    """Make the model that `args` name, or the one of the settings; None if only rules reflect. Raises SwecliError."""
+    # late: as above
+    from swecli.llm.registry import choose_model, make_model
+
+    if args.rules_only or not (args.model or settings.reflect_with_model):
+        return None
+    name = args.model or settings.reflect_model or choose_model(settings, os.environ).name
+    return make_model(name, settings, os.environ)
+
+
+def _find_settings_file(args: argparse.Namespace) -> Path:
     """Return the path of the user's settings file, without reading it, so that an invalid one can be repaired."""
     return process_folder() / args.config if args.config else Paths.find(os.environ).config_file
 
@@ -267,7 +327,9 @@ _OPENERS: Mapping[Need, _Open] = {
     Need.ANSWER: partial(_open_context, asks_model=True),
     Need.AGENT: _open_agent,
     Need.SETTINGS: lambda args: nullcontext(configuration_of(args)),
-    Need.SETTINGS_FILE: lambda args: nullcontext(find_settings_file(args)),
+    Need.SETTINGS_FILE: lambda args: nullcontext(_find_settings_file(args)),
+    Need.LEARNING: _open_learning,
+    Need.REFLECTING: partial(_open_learning, asks_model=True),
     Need.TRUST: lambda args: nullcontext(TrustLedger.find(Paths.find(os.environ))),
 }
 

@@ -108,7 +108,7 @@ def _values_of(flag: argparse.Action) -> list[str]:
         return list(MODES)
     if flag.dest == "model":
         # late: the other flags need no services
-        from swecli.cli.models import known_models
+        from swecli.actions.models import known_models
 
         return ["demo", *known_models()]
     if isinstance(flag.metavar, str) and flag.metavar.islower() and "|" in flag.metavar:

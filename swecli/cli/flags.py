@@ -38,6 +38,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "context": "show, plan, why, log, undo, pin, window, prompt, compact",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
+    "mcp": "list, get, add, approve, remove, login: servers with tools",
     "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",
@@ -50,8 +51,7 @@ _SUMMARIES = {  # by name, in the order of --help
 ACTIONS = _modules_of(builtin)  # subcommands that are declared as actions
 SUBCOMMANDS = (*_SUMMARIES, *sorted(ACTIONS - _SUMMARIES.keys()))
 # where they are not in a module of their own, which actions have if a shell adds to them
-_MODULES = {"learn": "playbook"}
-_MODULES |= dict.fromkeys(ACTIONS - _modules_of(cli), "actions")
+_MODULES = dict.fromkeys(ACTIONS - _modules_of(cli), "actions")
 _MAX_SUGGESTIONS = 3  # subcommands that a hint names
 _MAX_QUOTED = 80  # characters of an argument in an error
 # flags that are subcommands of other programs
@@ -343,7 +343,8 @@ def actions_named(word: str) -> list[str]:
 
 def _suggest(word: str) -> list[str]:
     """Return what a word that is no subcommand may stand for: the action of one or more, else a similar name."""
-    actions = actions_named(word)
+    standalone = [f"--{name}" for name in _STANDALONE if word in name.split("-")]
+    actions = [] if standalone else actions_named(word)
     if actions:
         # late: only for the name of an action
         from swecli.repl.commands.registry import CommandTable
@@ -351,8 +352,9 @@ def _suggest(word: str) -> list[str]:
         is_command = CommandTable.discover().find(word) is not None
         in_session = [f"/{word} in a session"] if is_command else []
         return [*in_session, *actions][:_MAX_SUGGESTIONS]
-    names = [name for name in _STANDALONE if word in name.split("-")]
-    names = names or similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
+    if standalone:
+        return standalone
+    names = similar_names(word, (*SUBCOMMANDS, *_STANDALONE), 1)
     return [f"--{name}" if name in _STANDALONE else name for name in names]
 
 

@@ -11,10 +11,10 @@ from swecli.cli.actions import ShellFace, add_arguments, run_action
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import internal_error
 from swecli.cli.subcommands import format_result, named_file, positive_int, write_file
-from swecli.headless.plain import dumps
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import Event, to_json
+from swecli.models.json_value import dumps
 from swecli.models.review_events import FindingsAccumulated, ReviewFinished
 
 

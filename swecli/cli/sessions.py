@@ -1,4 +1,4 @@
-"""What only `swecli sessions` does: show, delete, export, import and replay stored sessions."""
+"""What only `swecli sessions` does: show, delete, import and replay stored sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from swecli.cli.subcommands import (
     named_file,
     open_sessions,
 )
-from swecli.headless.plain import dumps
 from swecli.llm.price_table import row_of, sizes_of
 from swecli.models.action import ActionResult
 from swecli.models.counts import pluralize
@@ -53,7 +52,6 @@ def _sessions(parser: Parser) -> None:
     add_actions(parser, sessions)
     show = parser.action("show", _show, "show the conversation of one session")
     delete = parser.action("delete", _delete, "delete a session permanently, after a question")
-    export = parser.action("export", _export, "print a complete session, with secrets redacted")
     import_parser = parser.action(
         "import", _import, "import a session from a file, also one of another tool"
     )
@@ -65,15 +63,9 @@ def _sessions(parser: Parser) -> None:
     replay = parser.action(
         "replay", _replay, "run it again with this version; nothing is sent, no tool runs"
     )
-    for action in (show, delete, export, replay):
+    for action in (show, delete, replay):
         add_session(action)
     delete.add_argument("--yes", action="store_true", help="do not ask")
-    export.add_argument(
-        "--format", choices=("html", "md", "json"), default="json", help="(default json)"
-    )
-    export.add_argument(
-        "--with-secrets", action="store_true", help="do not redact, to move it to another machine"
-    )
     replay.add_argument(
         "--diff",
         action="store_true",
@@ -119,20 +111,6 @@ def _ask_to_delete(session: Session) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise SwecliError("Nothing was deleted.")
-
-
-def _export(args: argparse.Namespace) -> ActionResult:
-    with open_sessions(args) as sessions:
-        session = sessions.archive.export(args.session)
-    if not args.with_secrets:
-        session = redact_value(session)
-    if args.format == "json":
-        return ActionResult(session, (dumps(session, indent=2),))
-    # late: only these formats need templates and Markdown
-    from swecli.pages.page import format_session
-
-    text = format_session(args.format, session)
-    return ActionResult(session, (text,), exact=text)
 
 
 def _import(args: argparse.Namespace) -> ActionResult:

@@ -18,8 +18,9 @@ from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint, dumps
+from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
+from swecli.models.json_value import dumps
 from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -32,12 +33,21 @@ def run_subcommand(name: str, argv: list[str]) -> int:
     """Run `swecli NAME ...`, print its result and return the exit code. Raises SwecliError."""
     parser = Parser.for_subcommand(name)
     default = parser.get_default("default_action")
-    if default and (not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help"))):
+    if default and not _names_action(parser, argv):
         argv = [default, *argv]
     args = parser.parse_args(argv)
     working_folder(args.cwd)  # raises before anything is done
     result = args.run(args)  # an exit code if it printed its result itself
     return result if isinstance(result, int) else _print_result(result, args.json)
+
+
+def _names_action(parser: Parser, argv: Sequence[str]) -> bool:
+    """Return whether the first argument stands for an action, a known one or a mistyped one, or asks for the help."""
+    if not argv:
+        return False
+    if argv[0].startswith("-"):
+        return argv[0] in ("-h", "--help")
+    return argv[0] in parser.action_names or not parser.get_default("default_takes_words")
 
 
 def configuration_of(args: argparse.Namespace) -> Start:
@@ -80,25 +90,27 @@ def open_sessions(
 
     sessions = SessionManager.open(location, even_read_only=True)
     with closing(sessions.database):
-        for notice in sessions.database.notices:
-            sys.stderr.write(complaint(notice, "") + "\n")
         if resume:
             _resume(sessions, working_folder(args.cwd), vars(args).get("session"))
+        for notice in sessions.database.notices:
+            sys.stderr.write(complaint(notice, "") + "\n")
         yield sessions
 
 
 def _resume(sessions: SessionManager, directory: Path, ref: str | None) -> None:
     # late: as above
     from swecli.models.session import Session
+    from swecli.tools.projects import open_project
 
+    place = open_project(sessions.database, directory)
     try:
-        sessions.resume(ref, str(directory))
+        sessions.resume(ref, str(directory), place=place)
     except BadInput:
         if ref:
             raise
-        sessions.use(
-            Session(id="", working_directory=str(directory), project=str(project_root(directory)))
-        )
+        here = Session(id="", working_directory=str(directory), project=place.project)
+        here.subfolder = place.subfolder
+        sessions.use(here)
 
 
 @contextmanager
@@ -116,13 +128,14 @@ def open_runtime(args: argparse.Namespace) -> Iterator[Runtime]:
 def instructions_in(directory: str) -> str:
     """Load the instruction files of a directory; "" if it does not exist."""
     # late: few subcommands need it
-    from swecli.context.project import load_instructions
+    from swecli.context.instructions import load_instructions
 
     folder = Path(directory)
     if not directory or not folder.is_dir():
         return ""
     trust = TrustLedger.find(Paths.find(os.environ)).trust_in(project_root(folder))
-    return load_instructions(folder, trust).text
+    home = Path(os.environ.get("HOME") or "/")
+    return load_instructions(folder, trust, home=home).text
 
 
 def write_file(path: Path, text: str, hint: str) -> None:
@@ -147,11 +160,6 @@ def positive_int(text: str) -> int:
     return int(text)
 
 
-def print_line(text: str) -> None:
-    """Print a line. Raises SwecliError if stdout cannot be written."""
-    _write(f"{sanitize(text)}\n")
-
-
 def _print_result(result: ActionResult, as_json: bool) -> int:
     """Print a result as JSON or text. Return its exit code."""
     if not as_json and result.exact is not None and not sys.stdout.isatty():
@@ -167,7 +175,8 @@ def format_result(result: ActionResult, as_json: bool) -> str:
     """Format a result as JSON or as lines of text, each with its end."""
     if as_json:
         return dumps(result.value, indent=2) + "\n"
-    texts = (*result.lines, *result.note.splitlines())
+    events = filter(None, (event.describe() for event in result.events))
+    texts = (*result.lines, *result.note.splitlines(), *events)
     lines = (*_format_table(result.head, result.rows), *map(sanitize, texts))
     return "".join(f"{line}\n" for line in lines)
 

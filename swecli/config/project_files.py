@@ -3,52 +3,59 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.config.instruction_files import InstructionFiles, find_imports
 from swecli.config.paths import project_root
 from swecli.folders import walk
 from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
-INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+MCP_SERVERS = ".mcp.json"
 _SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
 SHARED_FOLDER = ".agents/memory"  # of the strategies that the people of a project share
 MAX_SHARED = 200  # strategies: as many as a prompt has at most
 
 
-def find_project_files(cwd: Path) -> list[Path]:
-    """Return all files that the project of a working directory would have obeyed. Links that lead out, or nowhere, are
-    left out."""
+def find_project_files(cwd: Path, nested: Iterable[Path] = ()) -> list[Path]:
+    """Return all files that the project of a working directory would have obeyed, with the `nested` instruction files
+    of other folders. Links that lead out, or nowhere, are left out."""
     root = project_root(cwd)
-    settings = root / PROJECT_SETTINGS
-    files = [settings] if settings.exists() else []
-    files += [*find_instructions(cwd), *find_skill_files(root), *find_command_files(root)]
-    files += find_shared_strategies(root)
+    files = [path for name in (PROJECT_SETTINGS, MCP_SERVERS) if (path := root / name).exists()]
+    files += find_instructions(cwd)
+    files += [path for file in nested for path in (file, *find_imports(file, root))]
+    files += [*find_skill_files(root), *find_command_files(root), *find_shared_strategies(root)]
+    files = [*dict.fromkeys(files)]
     return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
 
-def read_project_files(cwd: Path) -> dict[Path, bytes]:
-    """Return the bytes of all files that the project of a working directory would have obeyed."""
+def read_project_files(cwd: Path, nested: Iterable[Path] = ()) -> dict[Path, bytes]:
+    """Return the bytes of the files that `find_project_files` returns."""
     contents: dict[Path, bytes] = {}
-    for path in find_project_files(cwd):
+    for path in find_project_files(cwd, nested):
         with suppress(OSError):
             contents[path] = read_regular(path)
     return contents
 
 
 def find_instructions(cwd: Path) -> list[Path]:
-    """Return one instruction file for each folder from the project's root down to the working directory."""
+    """Return the instruction files of each folder from the project's root down to the working directory, and the files
+    that they import."""
+    cwd = cwd.resolve()
     root = project_root(cwd)
-    folders = [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(root)]
-    files: list[Path] = []
-    for folder in reversed(folders):
-        for name in INSTRUCTION_FILES:
-            if (folder / name).exists():
-                files.append(folder / name)
-                break
-    return files
+    files: dict[Path, None] = {}
+    for folder in folders_down_to(cwd, root):
+        for file in InstructionFiles.of(folder).all:
+            files |= dict.fromkeys((file, *find_imports(file, root)))
+    return [*files]
+
+
+def folders_down_to(folder: Path, root: Path) -> list[Path]:
+    """Return the folders from a root down to a folder in it, both included; none if it is not in it."""
+    return [one for one in reversed((folder, *folder.parents)) if one.is_relative_to(root)]
 
 
 def find_skill_files(root: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,12 +43,15 @@ class FolderTrust:
         approved: The approved files by their path in the folder, with `/` between its parts.
         since: When the user last approved something, as seconds since 1970; None if the folder is not trusted.
         everything: True for a run with `--trust`: each file is used as it is, and nothing is recorded.
+        servers: What the user approved of each MCP server that the folder's file names: the entry and what the server
+            says of its tools, as one text.
     """
 
     root: Path
     approved: Mapping[str, ApprovedFile] = field(default_factory=dict)
     since: float | None = None
     everything: bool = False
+    servers: Mapping[str, ApprovedFile] = field(default_factory=dict)
 
     @property
     def is_trusted(self) -> bool:
@@ -131,6 +134,19 @@ class TrustLedger:
         """Record these files of a folder as trusted, beside those recorded before. Raises OSError."""
         return self._record(self.trust_in(root), files)
 
+    def approve_server(self, root: Path, name: str, text: str) -> None:
+        """Record what the user approved of an MCP server. Raises OSError."""
+        previous = self.trust_in(root)
+        servers = {**previous.servers, name: ApprovedFile.from_bytes(text.encode("utf-8"))}
+        self._write(replace(previous, servers=servers))
+
+    def forget_server(self, root: Path, name: str) -> None:
+        """Withdraw the approval of an MCP server, if there is one. Raises OSError."""
+        previous = self.trust_in(root)
+        if name in previous.servers:
+            rest = {other: file for other, file in previous.servers.items() if other != name}
+            self._write(replace(previous, servers=rest))
+
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
         resolved = root.resolve()
@@ -159,7 +175,10 @@ class TrustLedger:
         approved = dict(previous.approved)
         for path, data in files.items():
             approved[previous.name_of(path)] = ApprovedFile.from_bytes(data)
-        trust = FolderTrust(previous.root, approved, time.time())
+        return self._write(replace(previous, approved=approved, since=time.time()))
+
+    def _write(self, trust: FolderTrust) -> FolderTrust:
+        """Replace the record of a folder. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(self._file_of(trust.root), _to_json(trust))
         return trust
@@ -228,26 +247,39 @@ def _damaged(file: Path) -> ConfigError:
 
 def _to_json(trust: FolderTrust) -> str:
     """Return the text of a folder's record."""
-    files = {
-        name: {"sha256": file.digest, "text": file.text} for name, file in trust.approved.items()
-    }
     value = {
         "format": _FORMAT,
         "folder": os.fsencode(trust.root).decode("utf-8", "surrogateescape"),
         "since": trust.since,
-        "files": files,
+        "files": _files_to_json(trust.approved),
     }
+    if trust.servers:
+        value["servers"] = _files_to_json(trust.servers)
     return json.dumps(value, indent=1)  # lone surrogates of a file name are escaped
+
+
+def _files_to_json(files: Mapping[str, ApprovedFile]) -> dict[str, Any]:
+    return {name: {"sha256": file.digest, "text": file.text} for name, file in files.items()}
 
 
 def _from_json(value: Any) -> FolderTrust:
     """Return what a parsed record says. Raises ValueError, TypeError, KeyError or AttributeError."""
     if value["format"] != _FORMAT:
         raise ValueError("another format")
+    since = value["since"]
+    return FolderTrust(
+        Path(value["folder"]),
+        _files_from_json(value["files"]),
+        None if since is None else float(since),
+        servers=_files_from_json(value.get("servers", {})),
+    )
+
+
+def _files_from_json(value: Any) -> dict[str, ApprovedFile]:
     files: dict[str, ApprovedFile] = {}
-    for name, entry in value["files"].items():
+    for name, entry in value.items():
         file = ApprovedFile(digest=entry["sha256"], text=entry["text"])
         if not isinstance(file.digest, str) or not isinstance(file.text, str):
             raise TypeError("a digest and a text are strings")
         files[name] = file
-    return FolderTrust(Path(value["folder"]), files, float(value["since"]))
+    return files

@@ -83,8 +83,8 @@ def expand_mentions(
             mention = _resolve_mention(match, root)
             if mention is None:
                 continue
-            if why := deny(mention.name):
-                raise _SkippedMention(f"@{mention.name}: {why}; not sent.")
+            if denial := deny(mention.name):
+                raise _SkippedMention(f"@{mention.name}: {denial}; not sent.")
             if is_picture(mention.path):
                 image = _read_image(mention, text_only)
                 images.append(image)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # counting tokens must not load the store
 
 
 def strategy_notes(
-    known: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]
+    earlier: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]
 ) -> list[StrategyNote]:
     """Return a note for each change of the playbook that the model must learn of. `known` and `selected` map the ids of
     the strategies that the model knows, and of those it should know, to their contents; others than `live` are
@@ -26,11 +26,11 @@ def strategy_notes(
     notes = []
     for name in sorted(selected, key=strategy_number):
         content = selected[name]
-        if name not in known:
+        if name not in earlier:
             notes.append(StrategyNote(name, StrategyChange.NEW, content))
-        elif quote_content(known[name]) != quote_content(content):
+        elif quote_content(earlier[name]) != quote_content(content):
             notes.append(StrategyNote(name, StrategyChange.REWRITTEN, content))
-    for name in known:
+    for name in earlier:
         if name not in live:
             notes.append(StrategyNote(name, StrategyChange.ENDED))
     return notes
@@ -60,15 +60,15 @@ def held_strategies(
     notes, and in the notes to come on their changes."""
     epoch = session.context.epoch
     head = epoch.strategies if epoch is not None else {}
-    known = known_strategies(head, past)
-    live = session.get_playbook().live_bullets(known)
+    earlier = known_strategies(head, past)
+    live = session.get_playbook().live_bullets(earlier)
     contents = {bullet.id: bullet.prompt_text for bullet in live}
     texts = (
         render_bullets(Bullet(name, content) for name, content in head.items()),
         "".join(note_lines(_strategy_notes_of(past))),
-        "".join(note_lines(strategy_notes(known, contents, contents))),
+        "".join(note_lines(strategy_notes(earlier, contents, contents))),
     )
-    return tuple(known), sum(map(counter.count, texts))
+    return tuple(earlier), sum(map(counter.count, texts))
 
 
 def new_strategy_line(bullet: Bullet) -> str:

@@ -91,7 +91,7 @@ def _save(picture: PIL.Image.Image, kind: str) -> bytes:
     return out.getvalue()
 
 
-def _bad_picture(name: str, why: str) -> BadInput:
+def _bad_picture(name: str, problem: str) -> BadInput:
     return BadInput(
-        f"@{name} {why}: nothing was sent.", "Name another picture, or leave out the @."
+        f"@{name} {problem}: nothing was sent.", "Name another picture, or leave out the @."
     )

@@ -164,11 +164,14 @@ def compose_request(inputs: RequestInput) -> ComposedRequest:
     assert epoch is not None, "without an epoch one begins"
 
     past = _epoch_messages(session, epoch, edits)
-    known = known_strategies(epoch.strategies, past)
+    earlier_strategies = known_strategies(epoch.strategies, past)
     selected = inputs.head.contents
-    live = [bullet.id for bullet in session.get_playbook().live_bullets({*known, *selected})]
+    live = [
+        bullet.id
+        for bullet in session.get_playbook().live_bullets({*earlier_strategies, *selected})
+    ]
     notes: list[Note] = [
-        *strategy_notes(known, selected, live),
+        *strategy_notes(earlier_strategies, selected, live),
         *changed_situation(inputs.situation, past),
         *inputs.notes,
     ]
@@ -176,7 +179,7 @@ def compose_request(inputs: RequestInput) -> ComposedRequest:
     query = _query(inputs.enhanced_query, f"{session.completed + 1}.0", notes)
     if inputs.images:
         query[IMAGES] = list(inputs.images)
-    strategy_ids = (set(known) | set(selected)) & set(live)
+    strategy_ids = (set(earlier_strategies) | set(selected)) & set(live)
     return ComposedRequest(
         inputs=inputs,
         epoch=epoch,

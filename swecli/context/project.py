@@ -1,5 +1,5 @@
-"""Loads a project's instruction files (AGENTS.md) and skills: the system message lists names and descriptions of
-skills, a tool reads their texts."""
+"""Loads what a project and the user tell the model: instruction files, and skills, of which the system message lists
+names and descriptions, and a tool reads the texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from swecli.config.front_matter import front_matter
 from swecli.config.paths import project_root
 from swecli.config.project_files import (
-    find_instructions,
     find_skill_files,
     is_inside,
     skill_files_in,
@@ -18,21 +17,16 @@ from swecli.config.project_files import (
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, Skill
 from swecli.context.budget import is_lean
-from swecli.regular_files import decode_text, read_regular
-from swecli.text import truncate
+from swecli.context.instructions import load_instructions
+from swecli.regular_files import read_regular
+from swecli.text import decode_text, truncate
 
 _MAX_SKILL_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
+_MAX_NAMED = 5  # of the skills that are not used: more than anybody breaks in one go, few enough for a start's lines
 _SKILLS_TITLE = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
-)
-_MAX_INSTRUCTIONS = 32_768  # characters
-_TAG = re.compile(r"<(?=\s*/?\s*project_file)", re.IGNORECASE)
-_INSTRUCTIONS_TITLE = (
-    "## Project instructions\n"
-    "Written by the people of this project. Later ones are nearer to the working directory and win where they "
-    "disagree; the user's words win over all of them."
 )
 
 
@@ -46,69 +40,16 @@ class Project:
     skills: dict[str, Skill] = field(default_factory=dict)
 
 
-def load_instructions(cwd: Path, trust: FolderTrust, *, limit: int = _MAX_INSTRUCTIONS) -> Project:
-    """Read the instruction files for a working directory: AGENTS.md, or else CLAUDE.md, in each folder from the nearest
-    one with a `.git` down to `cwd`, or in `cwd` alone. Never raises for a file.
-
-    If the folder is not trusted the files are only named in a notice, and so is each one that has changed since.
-    `limit` is the total in characters: the nearest files are read first, truncation is marked in the text and in a
-    notice."""
-    cwd = cwd.resolve()
-    root = project_root(cwd)
-    paths = find_instructions(cwd)
-    if not paths:
-        return Project()
-    if not trust.is_trusted:
-        names = ", ".join(str(path.relative_to(root)) for path in paths)
-        notice = f"Project instructions ({names}) are not read: this folder is not trusted. Run /trust to use them."
-        return Project(notices=[notice])
-    # the nearest first; all three lists are turned round at the end
-    texts: list[str] = []
-    notices: list[str] = []
-    files: list[Path] = []
-    for path in reversed(paths):
-        name = str(path.relative_to(root))
-        text, notice = _read_within(path, root, trust, limit)
-        if notice:
-            notices.append(f"{name}: {notice}")
-        if text:
-            limit -= len(text)
-            files.append(path)
-            texts.append(f'<project_file path="{name}">\n{_TAG.sub("‹", text)}\n</project_file>')
-    title = [_INSTRUCTIONS_TITLE] if texts else []
-    return Project("\n".join([*title, *texts[::-1]]), notices[::-1], files[::-1])
-
-
-def _read_within(path: Path, root: Path, trust: FolderTrust, limit: int) -> tuple[str, str]:
-    """Return a file's text within `limit` characters, and a notice or ""."""
-    if not is_inside(path, root):
-        return "", "not read: it is a link that leads out of the repository"
-    try:
-        data = read_regular(path)
-    except OSError as failure:
-        return "", f"not read: {failure.strerror or failure}"
-    if problem := trust.objection(path, data):
-        return "", f"not used: {problem}"
-    text = decode_text(data)
-    size = len(data)
-    if len(text) <= limit:
-        return text.strip(), ""
-    if limit <= 0:
-        notice = "instructions nearer to the working directory use up the limit"
-        return "", f"left out ({size:,} bytes): {notice}"
-    notice = f"only the first {limit:,} characters of {size:,} bytes are used"
-    return f"{text[:limit].rstrip()}\n[Cut here: the file is longer.]", notice
-
-
 def load_project(start: Start, trust: FolderTrust, *, window: int | None) -> Project:
     """Read instruction files and skills; no skills if the model's `window` has no room for their tool. Never raises for
     a file."""
-    project = load_instructions(start.cwd, trust)
+    home = Path(start.environ.get("HOME") or "/")
+    loaded = load_instructions(start.cwd, trust, home=home)
     if is_lean(window):
-        return project
+        return Project(loaded.text, loaded.notices, loaded.files)
     skills = find_skills(start, trust)
-    text = "\n\n".join(part for part in (project.text, skills.text) if part)
-    return Project(text, project.notices + skills.notices, project.files, skills.skills)
+    text = "\n\n".join(part for part in (loaded.text, skills.text) if part)
+    return Project(text, loaded.notices + skills.notices, loaded.files, skills.skills)
 
 
 def find_skills(start: Start, trust: FolderTrust) -> Project:
@@ -125,6 +66,7 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
         )
         project_files = []
     lines: list[str] = []
+    unused: list[str] = []
     for file in [*user_files, *project_files]:
         is_of_project = file in project_files
         name = str(file).replace(f"{home}/", "~/", 1)
@@ -134,22 +76,28 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
             skill, line = _parse_skill(file, trust if is_of_project else None)
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
             problem = getattr(error, "strerror", None) or error
-            project.notices.append(f"{name} is not used: {problem}")
+            unused.append(f"{name} is not used: {problem}")
             continue
         first = project.skills.setdefault(skill.name, skill)
         if first is skill:
             lines.append(line)
         elif not first.file.samefile(file):
             problem = f"{first.file.parent} has the same name {skill.name}"
-            project.notices.append(f"{name} is not used: {problem}")
+            unused.append(f"{name} is not used: {problem}")
+    project.notices.extend(unused[:_MAX_NAMED])
+    if len(unused) > _MAX_NAMED:
+        rest = len(unused) - _MAX_NAMED
+        project.notices.append(f"{rest:,} more skills are not used, for reasons like these")
     names = list(project.skills)
     unlisted: list[str] = []
     while len("\n".join(lines).encode()) > _MAX_SKILL_LIST:
         lines.pop()
         unlisted.insert(0, names.pop())
     if unlisted:
+        more = f" and {len(unlisted) - _MAX_NAMED:,} more" if len(unlisted) > _MAX_NAMED else ""
         project.notices.append(
-            f"the list of skills is full: the model does not see {', '.join(unlisted)}. Shorten descriptions"
+            f"the list of skills is full: the model does not see {', '.join(unlisted[:_MAX_NAMED])}{more}. "
+            "Shorten descriptions"
         )
     return replace(project, text="\n".join([_SKILLS_TITLE, *lines]) if lines else "")
 

@@ -20,9 +20,12 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.playbook.team import follow_shared_files
 from swecli.store.session_manager import SessionManager
+from swecli.tools.mcp.files import has_servers
+from swecli.tools.mcp.finding import defer
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.permissions import Permissions
-from swecli.tools.registry import ToolRegistry
+from swecli.tools.projects import open_project
+from swecli.tools.registry import ToolRegistry, with_more
 from swecli.tools.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ async def send_first_request(
     Returns None if nothing was sent early, though the session may be open then: the turn begins as any other, and a
     problem is reported when the turn meets it again.
     """
-    specs = bundled_specs()
+    specs = _find_specs(start)
     # plug-ins may add tools, and --window changes a stored session
     changes_window = start.resume is not None and start.settings.origins.get("window") == "flags"
     if specs is None or changes_window or not hasattr(model, "send_early"):
@@ -77,13 +80,24 @@ async def send_first_request(
     return turn
 
 
+def _find_specs(start: Start) -> list[ToolSpec] | None:
+    """Return the specifications of all tools; None if an installed package may add some."""
+    specs = bundled_specs()
+    if specs is None or not has_servers(start):
+        return specs
+    # late: few use servers
+    from swecli.tools.mcp.offered import ServerTools
+
+    return with_more(specs, ServerTools(start))
+
+
 def _open_session(start: Start, model: ChatModel, sessions: SessionManager) -> Session:
     """Start or resume the session. Raises SwecliError."""
     folder = str(start.cwd)
+    place = open_project(sessions.database, start.cwd)
     if start.resume is not None:
-        return sessions.resume(start.resume or None, folder)
-    project = str(project_root(start.cwd))
-    return sessions.start(folder, model.name, window=start.settings.window, project=project)
+        return sessions.resume(start.resume or None, folder, place=place)
+    return sessions.start(folder, model.name, window=start.settings.window, place=place)
 
 
 def _has_changed_anchors(session: Session) -> bool:
@@ -143,6 +157,7 @@ def _prepare(
     )
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=project.skills, settings=settings)
+    tools = defer(tools, profile.window)
     if is_lean(profile.window):
         tools = lean_specs(specs)
     reserve = profile.reserve(settings.max_tokens)

@@ -175,9 +175,9 @@ class Answer(ABC):
             raise _too_long("an answer", _MAX_ANSWER_BYTES)
 
 
-def _too_long(what: str, max_bytes: int) -> ProviderError:
+def _too_long(subject: str, max_bytes: int) -> ProviderError:
     hint = "Ask for less, or choose another model."
-    return ProviderError(f"The service sent {what} of more than {max_bytes >> 20} MiB.", hint)
+    return ProviderError(f"The service sent {subject} of more than {max_bytes >> 20} MiB.", hint)
 
 
 def typed_field(block: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:

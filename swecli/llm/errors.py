@@ -21,6 +21,7 @@ from swecli.models.errors import (
     ProviderError,
     Unavailable,
 )
+from swecli.redact import redact
 from swecli.text import sanitize, truncate
 
 TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
@@ -397,9 +398,10 @@ def _upstream_words(error: Mapping[str, Any]) -> str:
 
 
 def one_line(text: str, max_length: int = _MAX_TEXT) -> str:
-    """Sanitize foreign text: one line, no control characters or tracebacks, truncated."""
+    """Make foreign text fit to show and to store: one line, no control characters, tracebacks or secrets, truncated."""
     text = text.partition("Traceback (most recent call last)")[0]
-    return truncate(" ".join(sanitize(text[: 20 * max_length]).split()), max_length)
+    # before the cut, which would make a secret unrecognisable
+    return truncate(redact(" ".join(sanitize(text[: 20 * max_length]).split())), max_length)
 
 
 def exception_chain(error: BaseException) -> list[BaseException]:

@@ -19,9 +19,9 @@ async def run_key_command(command: Sequence[str]) -> str:
     """Run a command and return the key it prints. Its process group is killed after 10 s or on cancellation. Raises
     AuthFailed, which never contains its output."""
 
-    def failed(what: str) -> AuthFailed:
+    def failed(problem: str) -> AuthFailed:
         return AuthFailed(
-            f"The key_command {command[0]} {what}.",
+            f"The key_command {command[0]} {problem}.",
             "Run it in a shell: it has to print the key alone.",
         )
 

@@ -38,37 +38,40 @@ def parse_json(text: str) -> Json:
     if not rest:
         raise ValueError("it is empty")
     while rest:
-        found, end = decoder.raw_decode(rest)
-        if value and found not in ({}, value):
+        parsed, end = decoder.raw_decode(rest)
+        if value and parsed not in ({}, value):
             raise ValueError("two values in a row")
-        value, rest = value or found, rest[end:].strip()
+        value = value or parsed
+        rest = rest[end:].strip()
     return value
 
 
 def find_values(text: str) -> Iterator[FoundValue]:
     """Yield the outermost objects and arrays in a text that are whole, in order."""
     decoder = json.JSONDecoder(strict=False)
-    at = 0
+    position = 0
     for _ in range(_MOST_TRIES):
-        opens = _OPENS.search(text, at)
+        opens = _OPENS.search(text, position)
         if opens is None:
             return
-        at = opens.end()
+        position = opens.end()
         with suppress(ValueError, RecursionError):
-            value, at = decoder.raw_decode(text, opens.start())
-            yield FoundValue(value, opens.start(), at)
+            value, position = decoder.raw_decode(text, opens.start())
+            yield FoundValue(value, opens.start(), position)
 
 
 def read_object(text: str, schema: JsonObject) -> tuple[JsonObject, str]:
     """Return the last object in a text that follows a schema, and ""; or {} and what is wrong with the last one."""
-    objects = [one.value for one in find_values(text) if isinstance(one.value, dict) and one.value]
-    fault = "it has no complete JSON object"
+    values = [found_value.value for found_value in find_values(text)]
+    objects = [value for value in values if isinstance(value, dict) and value]
+    last_fault = "it has no complete JSON object"
     for value in reversed(objects):
-        found = find_fault(value, schema)
-        if not found:
+        fault = find_fault(value, schema)
+        if not fault:
             return value, ""
-        fault = fault if value is not objects[-1] else found
-    return {}, fault
+        if value is objects[-1]:
+            last_fault = fault
+    return {}, last_fault
 
 
 def find_fault(value: Json, schema: JsonObject) -> str:

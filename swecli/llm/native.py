@@ -10,17 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post
-from swecli.llm.key_command import run_key_command
 from swecli.llm.learned_facts import LEFT_OUT, LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
-from swecli.llm.refusals import BLOCKS, Lesson, lesson_from_refusal
 from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
@@ -30,8 +28,12 @@ from swecli.models.errors import (
 )
 from swecli.models.message import ApiMessage, ModelChunk, ModelRequest, StopReason
 
+if TYPE_CHECKING:
+    from swecli.llm.refusals import Lesson
+
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
 _JOIN_SECONDS = 0.03
+_SLICE_SECONDS = 1.0  # in which silence is counted
 # OpenRouter answers 404, llama.cpp 500 if its chat template fails
 _INFORMATIVE_STATUSES = (400, 404, 422, 500)
 _END_SECONDS = 1.0  # wait for the response to close, so that its connection is reused
@@ -140,17 +142,18 @@ class NativeModel(ABC):
         try:
             await answer.request_sent.wait()
             yield ModelChunk()
-            last_change = 0.0  # the time at which the last content came
+            silence = 0.0  # seconds without content in which this process ran
             last_state: tuple[int, str | None] | None = None  # None: nothing has been looked at
             while not (reading.done() or answer.finished):
                 state = (answer.size, answer.finish_reason)
                 if state != last_state:
-                    last_change = asyncio.get_running_loop().time()
+                    silence = 0.0
                     last_state = state
-                await self._wait_for_data(answer, last_change)
+                silence += await self._wait_for_data(answer, silence)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({reading}, timeout=_JOIN_SECONDS)
+                silence += _JOIN_SECONDS
             if answer.finished:
                 await asyncio.wait({reading}, timeout=_END_SECONDS)
             for chunk in answer.pop_chunks(is_last=True):
@@ -174,37 +177,32 @@ class NativeModel(ABC):
         probed = await asyncio.to_thread(self.endpoint.probe)
         self.profile = self.profile.layered({"window": probed.get("window")}, "probe")
 
-    async def _wait_for_data(self, answer: Answer, last_change: float) -> None:
-        """Wait for the next bytes of an answer; `last_change` is the time of the request or the last content. Raises
-        Unavailable on a stall; after the finish reason, the answer counts as finished."""
+    async def _wait_for_data(self, answer: Answer, silence: float) -> float:
+        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content.
+        Returns the seconds that it took. Raises Unavailable on a stall; after the finish reason, the answer counts as
+        finished."""
         endpoint = self.endpoint
-        elapsed = asyncio.get_running_loop().time() - last_change
         limit = endpoint.first_byte
         problem = "sent no data"
         if answer.size:
             limit = endpoint.quiet
             problem = "stopped in its answer and sent no data"
         seconds = limit
-        if endpoint.first_token - elapsed < limit:  # only keep-alives come
-            limit = endpoint.first_token - elapsed
+        if endpoint.first_token - silence < limit:  # only keep-alives come
+            limit = endpoint.first_token - silence
             seconds = endpoint.first_token
             problem = "sent no text of an answer"
         if answer.finish_reason:  # some send it with every delta
-            limit = endpoint.after_finish - elapsed
-        try:
-            async with asyncio.timeout(limit):
-                # a limit that has passed ends the wait also if data has arrived
-                await asyncio.sleep(0)
-                await answer.data_arrived.wait()
-        except TimeoutError:
-            if answer.finish_reason:
-                answer.finished = True
-                return
+            limit = endpoint.after_finish - silence
+        waited = await _wait_awake(answer.data_arrived, limit)
+        if waited is not None:
+            answer.data_arrived.clear()
+            return waited
+        if not answer.finish_reason:
             hint = "It may have been billed. Try again, or choose another model with -m."
-            raise Unavailable(
-                f"{endpoint.address} {problem} for {seconds:g} s.", hint, tries=1
-            ) from None
-        answer.data_arrived.clear()
+            raise Unavailable(f"{endpoint.address} {problem} for {seconds:g} s.", hint, tries=1)
+        answer.finished = True
+        return limit
 
     async def _run_request(
         self, request: ModelRequest, body: dict[str, Any], answer: Answer
@@ -212,6 +210,9 @@ class NativeModel(ABC):
         """Send the request and read the whole answer. Raises ProviderError."""
         try:
             if self.endpoint.key is None and self.endpoint.key_command:
+                # late: most keys are in the environment
+                from swecli.llm.key_command import run_key_command
+
                 key = await run_key_command(self.endpoint.key_command)
                 self.endpoint = replace(self.endpoint, key=key)
             answer.hide_key(self.endpoint.key or "")
@@ -397,6 +398,9 @@ class NativeModel(ABC):
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
+        # late: most requests are not refused
+        from swecli.llm.refusals import BLOCKS
+
         lesson = self._lesson_from(body, status, refusal)
         unconfirmed = [earlier.field for earlier, _ in self._unconfirmed]
         if lesson is None or lesson.field in unconfirmed:
@@ -422,6 +426,9 @@ class NativeModel(ABC):
         self, body: dict[str, Any], status: int | None, refusal: errors.ErrorBody
     ) -> Lesson | None:
         """Return what a refusal reveals, None for nothing."""
+        # late: as above
+        from swecli.llm.refusals import Lesson, lesson_from_refusal
+
         endpoint = self.endpoint
         if wire := self.other_wire(status, "" if refusal.is_page else refusal.words):
             protocol = "the Responses API" if wire == "responses" else "chat completions"
@@ -435,6 +442,29 @@ class NativeModel(ABC):
         if lesson and lesson.field == f"{LEFT_OUT}stream" and status == 500:
             return None  # it is about a stream that broke
         return lesson
+
+
+async def _wait_awake(event: asyncio.Event, limit: float) -> float | None:
+    """Wait for an event, at most for `limit` seconds in which this process runs: while it is stopped, or the machine
+    sleeps, what arrives lies in the socket and cannot be read. Returns the seconds that it took, None if the event did
+    not come."""
+    loop = asyncio.get_running_loop()
+    waited = 0.0
+    while True:
+        part = min(_SLICE_SECONDS, limit - waited)
+        begun = loop.time()
+        try:
+            async with asyncio.timeout(part):
+                # a limit that has passed ends the wait also if data has arrived
+                await asyncio.sleep(0)
+                await event.wait()
+        except TimeoutError:
+            if loop.time() - begun < part + _SLICE_SECONDS:  # else it was stopped meanwhile
+                waited += part
+            if waited >= limit:
+                return None
+        else:
+            return waited + min(part, loop.time() - begun)
 
 
 async def _read_error(response: Any) -> bytes:

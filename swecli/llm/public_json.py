@@ -73,5 +73,5 @@ def _reason(error: Exception) -> str:
     return " ".join(words.split())[:200]
 
 
-def _failed(url: str, what: str) -> Unavailable:
-    return Unavailable(f"{url} {what}.", "Check the network and the address.")
+def _failed(url: str, problem: str) -> Unavailable:
+    return Unavailable(f"{url} {problem}.", "Check the network and the address.")

@@ -30,6 +30,7 @@ class ActionResult:
     note: str = ""  # printed below the table and the lines
     exact: str | None = None  # what a pipe gets, unchanged, in place of `lines`
     code: int = 0  # the exit code of the process
+    events: tuple[Event, ...] = ()  # what happened, below all of this
     questions: tuple[Question, ...] = ()  # that an interactive caller asks one by one
 
 
@@ -58,6 +59,8 @@ class Need(Enum):
     SETTINGS = auto()  # the configuration of a `Start`
     SETTINGS_FILE = auto()  # the path of the user's settings file, which may be missing or invalid
     TRUST = auto()  # the `TrustLedger`
+    LEARNING = auto()  # a `LearningService` in the session that is asked about; no model is asked
+    REFLECTING = auto()  # a `LearningService` whose model may be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class Flag:
     value: str = ""
     choices: tuple[str, ...] = ()  # all that may follow it, in place of `value`
     is_repeated: bool = False  # whether each use adds a value
+    takes_words: bool = False  # whether all words up to the next flag are values
+    is_required: bool = False  # of a command line
     in_shell: bool = True
     in_session: bool = True
 
@@ -208,14 +213,14 @@ class Action:
         UsageError for what the action does not take."""
         if self.words.is_text:
             return Invocation((line,) if line else (), {}, name, folder=folder)
-        known = {flag.name: flag for flag in self.flags if flag.in_session}
+        flags_by_name = {flag.name: flag for flag in self.flags if flag.in_session}
         rest = list[str]()
         values = dict[str, list[str]]()
         taking = rest
         for word in self._split(line):
-            if word in known:
+            if word in flags_by_name:
                 given = values.setdefault(word, [])
-                taking = given if known[word].takes_value else rest
+                taking = given if flags_by_name[word].takes_value else rest
                 continue
             if word.startswith("--"):
                 taking = rest
@@ -228,7 +233,7 @@ class Action:
         for flag, given in values.items():
             if not self.words.is_quoted:  # then quotes may still stand around the value
                 given = " ".join(given).strip("\"'").split()
-            _require_choice(known[flag], " ".join(given))
+            _require_choice(flags_by_name[flag], " ".join(given))
             flags[flag] = tuple(given)
         return Invocation(tuple(rest), flags, name, folder=folder)
 
@@ -265,6 +270,9 @@ class Family:
     actions: tuple[Action, ...]
     default: str  # the action of a slash line that names none
     default_in_shell: str = ""  # that of a command line; "" if it must name one
+    default_takes_words: bool = (
+        False  # whether a first word that names no action is one of the default's
+    )
     aliases: tuple[str, ...] = ()
 
     @property
@@ -275,17 +283,21 @@ class Family:
     @property
     def in_session(self) -> tuple[Action, ...]:
         """The actions that the slash command has."""
-        return tuple(one for one in self.actions if one.in_session and not one.is_command)
+        return tuple(
+            action for action in self.actions if action.in_session and not action.is_command
+        )
 
     def read(self, line: str) -> tuple[Action, str, str]:
         """Return the action of a slash line, the rest of the line, and the name that was typed, "" for none. A line
         that begins with a flag is one of the default action. Raises UsageError for an unknown action."""
         word, _, rest = line.partition(" ")
         name = word.lower()
-        if name and not name.startswith("-"):
-            return self.find(name), rest.strip(), name
-        default = next(action for action in self.actions if action.name == self.default)
-        return default, line, ""
+        names_action = any(action.name == name for action in self.actions)
+        is_for_default = not name or name.startswith("-")
+        if is_for_default or (self.default_takes_words and not names_action):
+            default = next(action for action in self.actions if action.name == self.default)
+            return default, line, ""
+        return self.find(name), rest.strip(), name
 
     def find(self, name: str) -> Action:
         """Return an action of the slash command. Raises UsageError."""

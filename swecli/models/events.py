@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
+from swecli.models.changed_files import ChangedFile, describe_changes
 from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
 
@@ -136,6 +137,17 @@ class ToolFinished(Event):
     call: ToolCall
     summary: str
     result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChanged(Event):
+    """The files that differ since the turn began, once, at its end: those that tools, commands and background commands
+    created, changed or removed. Not sent if there are none."""
+
+    files: tuple[ChangedFile, ...]
+
+    def describe(self) -> str:
+        return describe_changes(self.files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,9 @@ class PlaybookUpdated(Event):
 
     def describe(self, review: str = "swecli playbook review") -> str:
         """Return one line, with the command `review` if something waits for it; "" if nothing happened and nothing was
-        paid. Proposals of a model that were refused are counted, those of the user have their reasons."""
+        paid. The user's own words that were refused have their reasons; what a model said in vain is in the answer."""
         parts = [*self.lines, *_format_waiting(self.waiting, review)]
-        if self.tokens and self.refused:
-            parts.append(f"{len(self.refused)} not applied")
-        elif self.refused:
+        if not self.tokens:
             parts += [f"rejected: {line}" for line in self.refused]
         if not parts and self.cost != 0:
             parts.append("nothing to learn")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from swecli.models.doubts import Doubt
 from swecli.models.json_value import JsonObject
 
 Scope = Literal["session", "project", "user"]
@@ -26,16 +27,22 @@ TAG_OF: dict[Effect, Tag] = {
 OUTSIDE: tuple[Trust, ...] = ("repository", "tool", "web")  # sources that nobody vouches for
 MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
+MAX_PATHS = 5  # globs of a bullet
 MAX_CHARACTERS = 600  # of a bullet's content
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
 CONSOLIDATED = "consolidated"  # reason of the deltas that tidy a playbook after a session
 _HURT_TWICE = 2  # times; one harm may be bad luck
+_REACH: dict[Scope, str] = {
+    "session": "this session",
+    "project": "this project",
+    "user": "all projects",
+}
 _DELIMITER = re.compile(r"<(?=\s*/?\s*playbook)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A quotation from a session that supports a bullet."""
+    """A quotation from a session that supports a bullet; `is_consent`: the user's yes to its text, which he saw."""
 
     source: str
     quote: str
@@ -44,6 +51,7 @@ class Evidence:
     call_id: str = ""
     trust: Trust = "reasoning"
     created_at: datetime | None = None
+    is_consent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,9 @@ class Bullet:
     `helpful` and `harmful` count in which of the newest exchanges that judged it it helped and hurt, `neutral` all
     verdicts that are no evidence, `uses` the turns that showed it. `verified_at` is when its anchors were last found,
     `stale` the anchor that was found once and is gone, "" for none. `vouched_at` is when the user last said yes to it;
-    earlier evidence against it is ignored.
+    earlier evidence against it is ignored. `doubt` is what he still has to decide about; after a yes the bullet takes
+    the place of those in `replaces`. With `paths`, globs from the project's folder, it is only for turns that touch
+    such a file.
     """
 
     id: str
@@ -91,6 +101,9 @@ class Bullet:
     vouched_at: datetime | None = None
     when: str = ""
     uses: int = 0
+    doubt: Doubt = Doubt.NONE
+    replaces: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -119,6 +132,17 @@ class Bullet:
         return f"(unconfirmed) {self.content}" if self.state == "unconfirmed" else self.content
 
     @property
+    def reach(self) -> str:
+        """Where it applies, as a phrase: "this project, in bench/**"."""
+        files = f", in {', '.join(self.paths)}" if self.paths else ""
+        return f"{_REACH[self.scope]}{files}"
+
+    @property
+    def reason_of_doubt(self) -> str:
+        """What the user still has to decide about it, as a clause; "" for nothing."""
+        return self.doubt.describe(self.scope, self.replaces)
+
+    @property
     def score(self) -> float:
         """The share of the exchanges in which it helps, by its counts; 0 to 1, and a half without any."""
         return (self.helpful + 1) / (self.helpful + self.harmful + 2)
@@ -137,7 +161,7 @@ class Bullet:
         row: JsonObject = {name: getattr(self, name) for name in self.__slots__}
         for name in ("created_at", "updated_at", "last_used", "verified_at", "vouched_at"):
             row[name] = row[name].isoformat() if row[name] else None
-        return row | {"anchors": list(self.anchors)}
+        return row | {name: list(getattr(self, name)) for name in ("anchors", "replaces", "paths")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +181,19 @@ class Op:
     """One operation of a delta. ADD has no `bullet_id`, because the store assigns it; with the author "import" it may
     have counts and times (ISO 8601).
 
-    `fields` of ADD and UPDATE are any of content, when, section, kind, scope, state, trust, anchors.
+    `fields` of ADD and UPDATE are any of content, when, section, kind, scope, paths, state, trust, anchors, doubt,
+    replaces.
     """
 
     op: OpName
     bullet_id: str = ""
     fields: JsonObject = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def doubt(self) -> Doubt:
+        """The doubt that it stores."""
+        return Doubt(self.fields.get("doubt", ""))
 
     @property
     def in_users_words(self) -> bool:

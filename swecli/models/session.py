@@ -26,7 +26,8 @@ class UndoneTurns:
 
 @dataclass(slots=True)
 class Session:
-    """A conversation in one directory.
+    """A conversation in one directory, which is the `subfolder` of the root of its `project`; None if it is not known,
+    or works in no folder.
 
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
@@ -43,6 +44,7 @@ class Session:
     messages: list[ChatMessage] = field(default_factory=list)
     playbook: SessionPlaybook = field(default_factory=SessionPlaybook)
     project: str = ""
+    subfolder: str | None = None
     parent_id: str | None = None
     window: WindowSpec = field(default_factory=WindowSpec)
     window_start: int = 1

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.models.action import Invocation
-from swecli.models.doubts import doubt_in
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
+    from swecli.models.action import Invocation
     from swecli.store.session_manager import SessionManager
 
 _MAX_CONTENT = 90  # characters of a strategy in a line about a change
@@ -111,13 +112,16 @@ def format_op(op: Op, name: str) -> str:
         content = shorten(str(op.fields.get("content", "")), _MAX_CONTENT)
         label = f" ({name})" if name else ""
         if op.fields.get("state") == "quarantined":
-            return f"? {content} (needs your approval: {_approval_reason(op)}){label}"
+            reason = op.doubt.describe(op.fields.get("scope", ""), op.fields.get("replaces", ()))
+            return f"? {content} (needs your approval{reason and f': {reason}'}){label}"
         return f"+ {content}{label}"
     label = f"{name} " if name else ""
     return label + (_format_update(op) if op.op == "UPDATE" else _CLAUSES[op.op])
 
 
 def _format_update(op: Op) -> str:
+    if op.doubt is Doubt.TAKEN_BACK:
+        return f"waits for your yes: {op.doubt.describe()}"
     if content := op.fields.get("content"):
         return f"now: {shorten(str(content), _MAX_CONTENT)}"
     if op.fields.get("state") == "unconfirmed":
@@ -128,14 +132,6 @@ def _format_update(op: Op) -> str:
         f"{key} → {value}" for key, value in op.fields.items() if key in ("scope", "state", "when")
     ]
     return ", ".join(changed) or "confirmed again"
-
-
-def _approval_reason(op: Op) -> str:
-    """Return why a proposal needs an approval, "" if nothing is stored of it."""
-    doubt = doubt_in(op.evidence)
-    if doubt is not None:
-        return doubt.why
-    return shorten(op.evidence[0].quote, 80) if op.evidence else ""
 
 
 def summarize(applied: AppliedDelta) -> str:

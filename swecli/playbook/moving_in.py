@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from swecli.config.front_matter import front_matter
 from swecli.folders import walk
+from swecli.models.doubts import Doubt
 from swecli.models.ids import uuid7
 from swecli.models.json_value import JsonObject
 from swecli.models.playbook import Delta, Evidence, Op, length_problem
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
-from swecli.regular_files import decode_text, read_regular
+from swecli.regular_files import read_regular
+from swecli.text import decode_text
 
 if TYPE_CHECKING:  # files are found before the database is opened
     from markdown_it.token import Token
@@ -209,5 +211,6 @@ def _fields(text: str) -> JsonObject:
         "scope": "project",
         "state": "quarantined",
         "trust": "tool",
+        "doubt": Doubt.IMPORTED,
         "anchors": list(find_anchors(text)),
     }

@@ -50,20 +50,28 @@ class SelectionRequest:
         count: Count,
         index: BulletIndex,
         settings: Settings,
+        *,
+        for_files: Collection[str] = (),
     ) -> SelectionRequest:
-        """Build the request for a session's next query."""
+        """Build the request for a session's next query. Of the bullets for some files only, those in `for_files` are
+        considered: the turn touches such a file, or the conversation contains them."""
         playbook = session.get_playbook()
+        bullets = {
+            name: bullet
+            for name, bullet in playbook.bullets.items()
+            if not bullet.paths or name in for_files
+        }
         window = session.window
         # bullets that the user added in this epoch are selected without matching the query
         epochs = [reduction for reduction in session.context.reductions if reduction.epoch]
         began = epochs[-1].created_at if epochs else None
         added = [
             bullet.id
-            for bullet in playbook.bullets.values()
+            for bullet in bullets.values()
             if began and bullet.trust == "user" and bullet.created_at > began
         ]
         return cls(
-            bullets=playbook.bullets,
+            bullets=bullets,
             query=query,
             count=count,
             index=index,

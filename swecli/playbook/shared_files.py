@@ -11,7 +11,7 @@ from swecli.config.front_matter import front_matter
 from swecli.models.playbook import length_problem
 from swecli.playbook.ranking import clean
 from swecli.redact import has_secret
-from swecli.regular_files import decode_text, read_regular
+from swecli.regular_files import read_regular
 from swecli.text import one_line, unclear_character
 
 _MAX_BYTES = 8_000  # several times the longest strategy, in four bytes a letter, with its fields
@@ -56,10 +56,9 @@ def parse_shared(data: bytes) -> SharedStrategy:
     """Parse the file of a shared strategy. Raises ValueError with the problem as a clause: it may come from anybody,
     and a person has to see all of what a model reads."""
     try:
-        data.decode("utf-8")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ValueError("it is not text in UTF-8") from None
-    text = decode_text(data)
     if _CONFLICT.search(text):
         raise ValueError("git left a conflict in it: choose one of the texts")
     hidden = unclear_character().search(text)

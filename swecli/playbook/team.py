@@ -26,6 +26,7 @@ from swecli.models.session import Session
 from swecli.text import one_line
 
 if TYPE_CHECKING:  # a project without shared strategies needs no store for them
+    from swecli.playbook.shared_files import SharedStrategy
     from swecli.store.session_manager import SessionManager
 
 TEAM = (
@@ -36,9 +37,9 @@ _MAX_NOTICES = 5  # files whose problems are named
 
 @dataclass(slots=True)
 class SharedFolder:
-    """The shared strategies of a folder: the texts of the trusted files, and what is to be said of the others."""
+    """The shared strategies of a folder: those of the trusted files, and what is to be said of the others."""
 
-    texts: dict[str, str] = field(default_factory=dict)  # by path from the folder
+    strategies: dict[str, SharedStrategy] = field(default_factory=dict)  # by path from the folder
     untrusted: dict[str, TrustState] = field(default_factory=dict)  # "new", "changed", "untrusted"
     problems: dict[str, str] = field(default_factory=dict)  # clauses, by path
 
@@ -61,8 +62,7 @@ class SharedFolder:
                 continue
             state = trust.judge(root.resolve() / name, data)
             if state == "approved":
-                scope = f" (only in {', '.join(shared.paths)})" if shared.paths else ""
-                folder.texts[name] = f"{shared.text}{scope}"
+                folder.strategies[name] = shared
             else:
                 folder.untrusted[name] = state
         return folder
@@ -87,7 +87,7 @@ class SharedFolder:
         more = len(self.problems) - _MAX_NOTICES
         if more > 0:
             yield f"{more} more files in {SHARED_FOLDER} cannot be used"
-        total = len(self.texts) + len(self.untrusted) + len(self.problems)
+        total = len(self.strategies) + len(self.untrusted) + len(self.problems)
         if total == MAX_SHARED:
             yield f"{SHARED_FOLDER}: no more than the first {MAX_SHARED} files are read"
 
@@ -109,7 +109,8 @@ def follow_shared_files(
 ) -> list[str]:
     """Bring the session's playbook in step with the shared files below a project's root. Returns lines for the user.
     Raises StoreError."""
-    if project_root(Path(session.working_directory)) != root.resolve():
+    place = Path(session.working_directory)
+    if place.is_dir() and project_root(place) != root.resolve():
         return []  # the session of another folder, which has files of its own
     if not find_shared_strategies(root) and not _team_bullets(session):
         return []
@@ -166,23 +167,24 @@ def _plan(
         if bullet.section == TEAM
     }
     ops: list[Op] = []
-    for file, text in folder.texts.items():
+    for file, strategy in folder.strategies.items():
+        text = strategy.text
         shared = known.get(file)
         own = same_text.get(text.casefold())
         if shared is not None:
-            ops += _follow(sessions, shared, text)
+            ops += _follow(sessions, shared, strategy)
         elif text.casefold() in undone:
             continue
         elif own is not None:
             ops.append(link_op(own.id, file, text))
         else:
             fields: JsonObject = {"scope": "project", "trust": "repository", "section": TEAM}
-            ops.append(Op("ADD", "", fields | _content(text), (_quote(file, text),)))
+            ops.append(Op("ADD", "", fields | _content(strategy), (_quote(file, text),)))
     ops = _without_doubles(ops)
     for file, shared in known.items():
         # what was learned here, or what the user said yes to, stays whatever becomes of the file
         is_teams = shared.bullet.is_live and shared.bullet.trust == "repository"
-        if file not in folder.texts and is_teams:
+        if file not in folder.strategies and is_teams:
             ops.append(Op("UPDATE", shared.bullet.id, {"state": "disabled"}))
     return ops
 
@@ -196,16 +198,18 @@ def _without_doubles(ops: Sequence[Op]) -> list[Op]:
     return list(kept.values())
 
 
-def _follow(sessions: SessionManager, shared: SharedBullet, text: str) -> list[Op]:
+def _follow(sessions: SessionManager, shared: SharedBullet, strategy: SharedStrategy) -> list[Op]:
     """Return the operations that bring a known strategy in step with its trusted file."""
     bullet = shared.bullet
     if bullet.state == "deleted":
         return []
     fields: JsonObject = {}
     evidence: tuple[Evidence, ...] = ()
-    if text != shared.text:
-        fields |= _content(text) | {"trust": "repository"}
-        evidence = (_quote(shared.file, text),)
+    if strategy.text != shared.text or (
+        strategy.paths != bullet.paths and bullet.trust == "repository"
+    ):
+        fields |= _content(strategy) | {"trust": "repository"}
+        evidence = (_quote(shared.file, strategy.text),)
     if bullet.state == "disabled" and was_withheld(sessions, bullet):
         fields["state"] = "active"
     return [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
@@ -225,11 +229,15 @@ def link_op(bullet_id: str, file: str, text: str) -> Op:
     return Op("UPDATE", bullet_id, {"section": TEAM}, (_quote(file, text),))
 
 
-def _content(text: str) -> JsonObject:
+def _content(strategy: SharedStrategy) -> JsonObject:
     # late: only a new text is searched for what it names
     from swecli.playbook.workspace import find_anchors
 
-    return {"content": text, "anchors": list(find_anchors(text))}
+    return {
+        "content": strategy.text,
+        "paths": list(strategy.paths),
+        "anchors": list(find_anchors(strategy.text)),
+    }
 
 
 def _quote(file: str, text: str) -> Evidence:

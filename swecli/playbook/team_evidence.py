@@ -13,8 +13,8 @@ from pathlib import Path
 
 from swecli.config.project_files import SHARED_FOLDER, is_inside
 from swecli.models.errors import BadInput
-from swecli.regular_files import decode_text, read_regular
-from swecli.text import one_line
+from swecli.regular_files import read_regular
+from swecli.text import decode_text, one_line
 
 EVIDENCE_FOLDER = f"{SHARED_FOLDER}/evidence"
 _MAX_FILES = 50  # people whose files are read

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from swecli.models.action import ActionResult
-from swecli.models.doubts import DoubtKind
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_short_id, uuid7
 from swecli.models.playbook import (
@@ -42,6 +42,7 @@ from swecli.playbook.action import ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
+from swecli.store.earlier_doubts import EARLIER_SOURCES
 
 _FORMAT = 1
 _NOTE = (
@@ -57,11 +58,12 @@ _FIELD = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
 _COUNTS = re.compile(r"(\d{1,30}) helpful, (\d{1,30}) harmful, (\d{1,30}) neutral")
 _COUNTED = ("helpful", "harmful", "neutral")
-_EDITABLE = ("content", "when", "section", "kind", "scope", "state", "anchors")
+_EDITABLE = ("content", "when", "section", "kind", "scope", "paths", "state", "anchors")
 _TIMES = {"created": "created_at", "updated": "updated_at", "used": "last_used"}
 _EVIDENCE = {
     "source": "source", "quote": "quote", "trust": "trust",
     "session": "session_id", "turn": "interaction", "call": "call_id", "when": "created_at",
+    "consent": "is_consent",
 }  # fmt: skip
 _MAX_INTEGER = 2**63 - 1  # of SQLite
 _MAX_LISTED = 20  # lines of each kind that an import prints
@@ -100,8 +102,11 @@ def _format_bullet(bullet: Bullet, evidence: Sequence[Evidence]) -> list[str]:
     ]
     if bullet.when:
         lines.append(f"  - when: {_encode_line(bullet.when)}")
-    if bullet.anchors:
-        lines.append(f"  - anchors: {json.dumps(bullet.anchors)}")
+    for name in ("anchors", "paths", "replaces"):
+        if names := getattr(bullet, name):
+            lines.append(f"  - {name}: {json.dumps(names)}")
+    if bullet.doubt:
+        lines.append(f"  - doubt: {bullet.doubt}")
     for name, field_name in _TIMES.items():
         moment = getattr(bullet, field_name)
         if moment:
@@ -126,6 +131,7 @@ class _EvidenceRow(BaseModel, extra="forbid"):
     turn: int | None = Field(None, gt=0, le=_MAX_INTEGER)
     call: str = ""
     when: _Moment | None = None
+    consent: bool = False
 
 
 class _Fields(BaseModel, extra="forbid"):
@@ -135,6 +141,9 @@ class _Fields(BaseModel, extra="forbid"):
     trust: Trust = "reasoning"
     when: Annotated[str, BeforeValidator(_parse_text)] = ""
     anchors: Json[tuple[str, ...]] = ()
+    paths: Json[tuple[str, ...]] = ()
+    replaces: Json[tuple[str, ...]] = ()
+    doubt: Doubt = Doubt.NONE
     created: _Moment | None = None
     updated: _Moment | None = None
     used: _Moment | None = None
@@ -223,6 +232,8 @@ def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBull
     """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
     if name == "evidence":
         row = _EvidenceRow.model_validate_json(value)
+        if row.source in EARLIER_SOURCES:
+            return imported
         item = Evidence(**{field: getattr(row, key) for key, field in _EVIDENCE.items()})
         return replace(imported, evidence=(*imported.evidence, item))
     texts = {name: value}
@@ -289,14 +300,17 @@ class ImportPlan:
                 bullet = replace(bullet, state="quarantined")
             if bullet.state == "quarantined":
                 self.waiting.append(bullet.id)
-            doubt = Evidence(DoubtKind.OTHER, "it comes from another playbook", trust="repository")
-            weakened = (replace(quote, trust=_outside_trust(quote.trust)) for quote in evidence)
-            evidence = (*weakened, doubt)
+            # the ids of what it would replace are those of the other playbook
+            bullet = replace(bullet, doubt=Doubt.IMPORTED, replaces=())
+            evidence = tuple(
+                replace(quote, trust=_outside_trust(quote.trust), is_consent=False)
+                for quote in evidence
+            )
         elif not evidence:
             quote = f"line {item.line} of the imported file"
             evidence = (Evidence("import", quote, trust="user"),)
         fields: dict[str, Any] = {
-            name: getattr(bullet, name) for name in (*_EDITABLE, "trust", *_COUNTED)
+            name: getattr(bullet, name) for name in (*_EDITABLE, "trust", "doubt", *_COUNTED)
         }
         if not (bullet.anchors or item.is_dated):  # written by hand: an export contains them
             fields["anchors"] = list(find_anchors(bullet.content))

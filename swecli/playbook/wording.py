@@ -13,6 +13,8 @@ from swecli.text import sanitize
 
 # The aside with which a user says that a statement is to be kept.
 REMEMBER = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*", re.IGNORECASE)
+# and with which he takes one back
+FORGET = re.compile(r"(?:please\s+)?forget(?:\s+that\b|\s*:)\s*", re.IGNORECASE)
 _QUOTES = str.maketrans("‘’‚“”„«»", "'''" + 5 * '"')
 _MARKS = ".,;:!?\"'`"  # ASCII marks that end or enclose a word
 _OPENING = (
@@ -174,6 +176,12 @@ def _is_enclosed(words: Sequence[_Word]) -> bool:
         or text.count("`") % 2 == 1
         or len(opening_quotes) > len(closing_quotes)
     )
+
+
+def has_clauses(text: str) -> bool:
+    """Return True if a mark parts a text, behind which it may say something else."""
+    *words, _ = [word.rstrip("\"'") or word for word in text.split()] or [""]
+    return any(unicodedata.category(word[-1]) in ("Po", "Pd") for word in words)
 
 
 def names_in(text: str) -> Iterator[str]:

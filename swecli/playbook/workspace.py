@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.config.paths import project_root
 from swecli.folders import walk
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
@@ -150,7 +151,7 @@ class WorkspaceLookup:
         root = Path(session.working_directory)
         if not session.working_directory or not root.is_dir():
             return None
-        return cls(root, Path(session.project) if session.project else root, deep)
+        return cls(root, project_root(root), deep)
 
     def check(self, bullet: Bullet) -> AnchorCheck:
         """Check the anchors of a bullet: one that exists is enough, else the first missing one is named. A folder does

@@ -50,16 +50,16 @@ class Background:
         return len(tasks)
 
     def learn(self, learning: LearningService, interaction: int) -> None:
-        """Learn from a finished turn by the rules, before the next request is built. The model is asked when the user
-        has reacted: see `react`."""
+        """Learn from a finished turn by the rules, before the next request is built, and, in a task, by the model from
+        those before it: their reaction is complete."""
         self.show(learning.after_turn(interaction).events)
+        if due := learning.due():
+            self.start(self._reflect(learning, due, asked=False))
 
-    def react(self, learning: LearningService, numbers: Sequence[int] | None = None) -> None:
-        """Ask the model, in a task, about these turns; None: those to which the newest query reacts."""
-        if numbers is None:
-            numbers = learning.due()
+    def react(self, learning: LearningService, numbers: Sequence[int]) -> None:
+        """Ask the model, in a task, about turns that the user has marked."""
         if numbers:
-            self.start(self._reflect(learning, numbers))
+            self.start(self._reflect(learning, numbers, asked=True))
 
     def pop_deferred(self) -> list[Event]:
         """Return and clear the events that were deferred while a turn was running."""
@@ -67,9 +67,11 @@ class Background:
         self._deferred = []
         return events
 
-    async def _reflect(self, learning: LearningService, numbers: Sequence[int]) -> None:
+    async def _reflect(
+        self, learning: LearningService, numbers: Sequence[int], *, asked: bool
+    ) -> None:
         async with self._reflection_lock:
-            events = await learning.reflect(*numbers, asked=True)
+            events = await learning.reflect(*numbers, asked=asked)
         self.show(events)
 
     async def reflect_pending(self, learning: LearningService) -> None:

@@ -18,9 +18,8 @@ from swecli.models.json_value import Json
 from swecli.models.message import Mode
 from swecli.models.money import format_dollars
 from swecli.repl.branch import read_branch
-from swecli.repl.render.formatting import short_path
 from swecli.repl.status_command import StatusCommand
-from swecli.text import sanitize
+from swecli.text import sanitize, short_path
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

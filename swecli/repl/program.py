@@ -57,10 +57,7 @@ class Program(Protocol):
         """Print an error in one line."""
 
     def start_learning(self, interaction: int) -> None:
-        """Learn from a finished turn, and start its title in the background."""
-
-    def start_reflecting(self) -> None:
-        """Start reflecting, in the background, on the turns to which the query of the running turn is the reaction."""
+        """Learn from a finished turn and those before it, and start its title in the background."""
 
     def show(self, event: Event) -> None:
         """Draw an event above the prompt, and update the footer from it."""

@@ -19,6 +19,7 @@ from swecli import __version__
 from swecli.config.own_command import own_command
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
+from swecli.models.project import ProjectPlace
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
@@ -27,10 +28,9 @@ from swecli.repl.input.prompt import PromptLine
 from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import short_path
 from swecli.repl.startup import Build, Startup
 from swecli.repl.status_command import StatusCommand
-from swecli.text import one_line
+from swecli.text import one_line, short_path
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -153,7 +153,8 @@ class REPL(Program):
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session: its title if it has one that no other has."""
         folder = str(self.start.cwd)
-        newest = self.session_manager.catalog.list_sessions(folder, 1)
+        place = ProjectPlace(session.project, session.subfolder or "")
+        newest = self.session_manager.catalog.list_sessions(folder, 1, place=place)
         if [info.id for info in newest] == [session.id]:
             flags = ["-c"]
         else:
@@ -225,9 +226,6 @@ class REPL(Program):
         has_session = self.session_manager.current_session is not None
         if has_session and self.agent.condense_model is not None:
             self._background.start(self.agent.generate_title())
-
-    def start_reflecting(self) -> None:
-        self._background.react(self._startup.context.runtime.learning)
 
     @property
     def working(self) -> bool:

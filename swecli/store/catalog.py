@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from swecli.models.errors import BadInput
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session, SessionInfo
 from swecli.redact import redact
 from swecli.store.journal.reader import Reader
@@ -28,11 +29,17 @@ class SessionCatalog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list_sessions(self, directory: str | None = None, limit: int = 20) -> list[SessionInfo]:
-        """Return the last used sessions of one directory, or of all, newest first."""
+    def list_sessions(
+        self,
+        directory: str | None = None,
+        limit: int = 20,
+        *,
+        place: ProjectPlace | None = None,
+    ) -> list[SessionInfo]:
+        """Return the last used sessions of one directory and its `place` in the project, or of all, newest first."""
         key = None if directory is None else folder_key(directory)
         with self._database.read() as db:
-            sessions = Reader(db).list_sessions(key, max(0, limit))
+            sessions = Reader(db).list_sessions(key, place, max(0, limit))
         # rows of earlier versions are not redacted
         return [
             replace(info, title=redact(info.title), first_query=redact(info.first_query))

@@ -41,7 +41,7 @@ class RecordedReview:
 
 
 class ReviewStore:
-    """The reviews of one project (`project` is its folder) and their findings."""
+    """The reviews of one project (`project` is its key) and their findings."""
 
     def __init__(self, database: Database, project: str) -> None:
         self.database = database

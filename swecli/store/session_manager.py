@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.notes import Note
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.store.catalog import SessionCatalog
@@ -121,9 +123,11 @@ class SessionManager:
         title: str = "",
         window: WindowSpec | None = None,
         project: str = "",
+        place: ProjectPlace | None = None,
     ) -> Session:
-        """Start a session; nothing is stored before its first message. Strategies of project scope are shared by
-        `project`, which is the directory if it is empty."""
+        """Start a session; nothing is stored before its first message. `place` is that of the directory in its project:
+        `resume` finds the session there. One that works in no folder only has the `project` whose strategies it uses;
+        without either these are the directory's."""
         directory = folder_key(directory)
         session = Session(
             uuid7(),
@@ -133,6 +137,9 @@ class SessionManager:
             window=window or WindowSpec(),
         )
         session.project = folder_key(project) or directory
+        if place is not None:
+            session.project = place.project
+            session.subfolder = place.subfolder
         return self.use(session)
 
     def start_task(self, title: str) -> SessionManager:
@@ -149,22 +156,31 @@ class SessionManager:
         directory: str,
         window_hint: int = NEWEST,
         *,
+        place: ProjectPlace | None = None,
         attended: bool = False,
     ) -> Session:
         """Resume a session with its newest `window_hint` interactions and its playbook. `ref` is an id, a title or a
-        unique prefix of an id; None or "" is the newest of the directory, if `attended` one that is not a script's
-        alone. Turns of dead processes are marked as interrupted first, unless the store is read-only. Raises BadInput,
+        unique prefix of an id; None or "" is the newest of the directory, else of its `place` in the project, if
+        `attended` one that is not a script's alone. Turns of dead processes are marked as interrupted first, and a
+        session whose directory is gone works in this one from now on, unless the store is read-only. Raises BadInput,
         DamagedDatabase."""
         database = self.database
         transaction = database.read if database.is_read_only else database.write
         with transaction() as db:
             reader = Reader(db)
             session_id = reader.find_session(
-                ref and clean_text(ref), folder_key(directory), attended=attended
+                ref and clean_text(ref), folder_key(directory), place, attended=attended
             )
             if not database.is_read_only:
                 Writer(db).settle_interrupted(session_id)
             session = reader.session(session_id, window_hint)
+            if place is not None and _lacks_place(session, folder_key(directory), place):
+                session.working_directory = folder_key(directory)
+                session.project = place.project
+                session.subfolder = place.subfolder
+                if not database.is_read_only:
+                    columns = {"directory": session.working_directory, "subfolder": place.subfolder}
+                    Writer(db).set_session(session_id, columns | {"project": place.project})
         return self.use(session)
 
     def use(self, session: Session) -> Session:
@@ -526,3 +542,12 @@ class SessionManager:
         from swecli.store.reviews import ReviewStore
 
         return ReviewStore(self.database, project).findings(("open", "regressed"), names)
+
+
+def _lacks_place(session: Session, directory: str, place: ProjectPlace) -> bool:
+    """Return whether a session works from now on where it is resumed: it was imported for this directory, or its own is
+    gone from this project."""
+    if not session.project:
+        return session.working_directory == directory
+    is_of_project = session.project == place.project and session.subfolder is not None
+    return is_of_project and not os.path.isdir(session.working_directory)  # noqa: PTH112  raises nothing

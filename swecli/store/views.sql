@@ -5,7 +5,7 @@ SELECT
   id AS id, -- the id, for `swecli -r`
   title AS title, -- the title, "" for none
   directory AS directory, -- its working directory
-  project AS project, -- the repository or folder whose strategies it uses
+  project AS project, -- the key of the project whose strategies it uses: its first commit, or a path
   model AS model, -- the model of its last turn
   parent_id AS parent_id, -- the session that it was forked from, or NULL
   interactions AS turns, -- the number of turns
@@ -133,7 +133,7 @@ SELECT
   uses AS uses, -- number of turns that showed it
   stale AS stale, -- the missing file or command that it names, "" for none
   session_id AS session_id, -- its session, for scope `session`
-  project AS project, -- its project, for scope `project`
+  project AS project, -- the key of its project, for scope `project`
   created_at AS created_at,
   updated_at AS updated_at,
   last_used AS last_used -- time of the last answer that cited it

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
+from swecli.models.changed_files import ChangedFile
+from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     MODES,
     Decision,
@@ -53,6 +55,7 @@ class Memory(Protocol):
         scope: Literal["", "project", "user"],
         replaces: str,
         *,
+        paths: Sequence[str],
         approved: bool,
     ) -> str:
         """Store a statement of the user and return a line about the outcome. Raises SwecliError if it is not stored."""
@@ -73,6 +76,13 @@ class ChangeRecorder(Protocol):
 
     def take_notices(self) -> list[str]:
         """Return, once, the lines for the user about changes that cannot be recorded."""
+        ...
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
+        """Return the files that differ since the newest turn of a session began; of a cancelled turn without what
+        background commands wrote last."""
         ...
 
 
@@ -133,8 +143,8 @@ class CommandAccess:
     timeout: float = 120.0
     # for child processes, which get no keys; None: this process's own
     environ: Mapping[str, str] | None = None
-    # None: commands run without one
-    sandbox: Sandbox | None = None
+    # opens the sandbox of the run, which the first command needs; None: commands run without one
+    open_sandbox: Callable[[], Sandbox] | None = None
     # of the sandbox that the running call's command runs in; None: it runs in none
     profile: Profile | None = None
     # the paths that the user has allowed the running call's command, which the sandbox would hide or keep as they are
@@ -143,6 +153,11 @@ class CommandAccess:
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()
     known_problems: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """Return the sandbox of the run, None if commands run without one."""
+        return self.open_sandbox() if self.open_sandbox is not None else None
 
 
 @dataclass(slots=True)
@@ -387,13 +402,16 @@ class Tool:
     # called before approval; may raise ToolError
     plan: MakePlan
     offer: Offer = Offer()
+    # of its parameters; None: what `params` says
+    schema: JsonObject | None = None
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
         # late: those of the built-in tools are bundled
         from swecli.tools.tool_schema import plain_schema
 
-        return ToolSpec(self.name, self.description, plain_schema(self.params), self.offer)
+        schema = plain_schema(self.params) if self.schema is None else self.schema
+        return ToolSpec(self.name, self.description, schema, self.offer)
 
 
 def tool(

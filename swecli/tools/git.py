@@ -20,8 +20,8 @@ from swecli.config.paths import project_root
 from swecli.descendants import count_switches
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
+from swecli.tools.environment import child_environment, own_environment
 from swecli.tools.own_programs import find_program
-from swecli.tools.processes import child_environment
 
 SECONDS = 60.0
 _QUERY_SECONDS = 5.0
@@ -112,6 +112,19 @@ def run_git(
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
     settings = _settings(env, _OWN | _disable_filters(keys))
     return _run(argv, folder, settings, seconds, max_bytes).decode("utf-8", "replace")
+
+
+def first_commit(
+    folder: Path, environ: Mapping[str, str] | None = None, seconds: float = _QUERY_SECONDS
+) -> str:
+    """Return the id of the commit that the history of the checked out branch began with, "" before there is one. What
+    was merged in from another repository does not count. Raises BadInput as `run_git` does."""
+    words = ("rev-list", "--max-parents=0", "--first-parent", "HEAD")
+    try:
+        output = run_git(folder, *words, environ=environ, seconds=seconds)
+    except GitFailed:
+        return ""
+    return output.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +321,7 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
     given = child_environment(environ)
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
-    index = (top / given.get("GIT_INDEX_FILE", "")).resolve()
+    index = (top / own_environment(environ).get("GIT_INDEX_FILE", "")).resolve()
     link = top / ".git"
     if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
         target = os.fsdecode(read_regular(link))

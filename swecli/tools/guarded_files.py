@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from swecli.tools.errors import ToolError
@@ -26,7 +27,7 @@ _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 2
 # What in a repository's `.git` names programs for git to start, or says where else such settings lie; and in the folder
 # that a linked work tree has there.
 _REDIRECTION = "commondir"
-_OF_REPOSITORY = ("config", "config.worktree", _REDIRECTION, "modules", "worktrees")
+OF_REPOSITORY = ("hooks", "config", "config.worktree", _REDIRECTION, "modules", "worktrees")
 _OF_WORK_TREE = ("gitdir", _REDIRECTION, "config.worktree")
 
 
@@ -35,19 +36,25 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     asks before they are changed, or a rule does), where anything can be written. Takes as long as listing the folder.
     Raises ToolError."""
     root = guard.root.resolve()
-    every = list_tree(root, env)
+
+    @cache
+    def every() -> set[str]:
+        """Return the files that no list leaves out. Not each command needs them."""
+        return list_tree(root, env)
+
     by_rules = _named_by_rules(guard, env)
     hidden = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
     shown = tuple(_shown_outside(guard))
     if profile == "read-only":
         return GuardedFiles(tuple(hidden), shown=shown)
     found = find_protected_folders(root)
-    paths = [*found.folders, *_find_protected_files(guard, env, every, by_rules)]
+    paths = [*found.folders, *_find_protected_files(guard, env, every(), by_rules)]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
     protected.update(linked_places(root, found.links))
     protected.update(map(str, own_folders(root)))
     repositories.update(repository_folders(root))
+    repositories.update(found.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
     every_git = tuple(sorted(repositories))
@@ -93,22 +100,22 @@ def _shown_outside(guard: Guard) -> list[str]:
 
 
 def _find_hidden(
-    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
+    guard: Guard, env: Mapping[str, str], every: Callable[[], set[str]], by_rules: set[str]
 ) -> list[str]:
-    """Return the files that may hold secrets, also among what is installed, those of `every` that an ignore file of the
-    assistant names, and what rules name, as far as the guard does not leave it free."""
+    """Return the files that may hold secrets, also among what is installed, those of all others that an ignore file of
+    the assistant names, and what rules name, as far as the guard does not leave it free."""
     root = guard.root
     # ripgrep compares patterns with names much faster, and finds the few that are left for the exact look
     candidates = list_tree(root, env, ignore_files=(), only=sensitive_patterns())
     candidates |= by_rules
     if own := own_ignore_files(root):
-        candidates |= every - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *own))
+        candidates |= every() - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *own))
     barred = {name for name in candidates if guard.judge(name).read is not Reading.FREE}
     # where the command begins it has to be able to look; all that is in it is hidden
     hidden = _outermost(barred - {_NO_NAME})
     if len(hidden) > _MAX_HIDDEN:
-        listed = _whole_folders(hidden & every, every)
-        hidden = listed | (hidden - every)
+        listed = _whole_folders(hidden & every(), every())
+        hidden = listed | (hidden - every())
     if len(hidden) > _MAX_HIDDEN:
         raise ToolError(
             f"More than {_MAX_HIDDEN:,} files here are to be hidden from commands. Let an ignore file name folders."
@@ -149,5 +156,6 @@ def _programs_of_git(folder: Path) -> list[str]:
         return [str(folder)]
     if (folder / "gitdir").exists():
         return [f"{folder}/{name}" for name in _OF_WORK_TREE if os.path.lexists(folder / name)]
-    names = [name for name in _OF_REPOSITORY if os.path.lexists(folder / name)]
-    return [f"{folder}/{name}" for name in ("hooks", *names)]
+    hooks, *others = OF_REPOSITORY
+    names = [name for name in others if os.path.lexists(folder / name)]
+    return [f"{folder}/{name}" for name in (hooks, *names)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
 from swecli.models.notes import LostJobNote
-from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.limits import HeadTail, escape_invalid_bytes, one_line, strip_terminal_codes
 from swecli.tools.time_limit import TIMEOUT_CODE, excess
 
 if TYPE_CHECKING:
@@ -54,6 +54,14 @@ def _tells_end(message: ChatMessage, name: str) -> bool:
     return any(name in call.ended_jobs for call in message.tool_calls)
 
 
+@dataclass(slots=True)
+class Watch:
+    """What is done at a look at a background command: `restore` puts back what it did to protected files, and returns a
+    line for each; nothing for one that runs in no sandbox."""
+
+    restore: Callable[[], list[str]] = list
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """A background command, started by a turn of a session. Times are seconds of the monotonic clock, or nanoseconds
@@ -64,6 +72,7 @@ class Job:
     output: HeadTail
     task: asyncio.Task[ProcessExit]
     limit: float | None  # seconds
+    watch: Watch = field(default_factory=Watch)
     session_id: str = ""
     interaction: int = 0
     started_at: float = field(default_factory=time.monotonic)
@@ -85,6 +94,13 @@ class Job:
         if end.reason == "timeout":
             return f"stopped: {excess(self.limit)} (exit code {TIMEOUT_CODE})"
         return f"exit code {end.code} after {seconds}"
+
+    async def look(self) -> None:
+        """Put back what it did to protected files so far; its output names that. At its end that is done anyway."""
+        if self.ended_at:
+            return
+        for line in await asyncio.to_thread(self.watch.restore):
+            self.output.add(f"[{escape_invalid_bytes(line)}]\n")
 
     @property
     def text(self) -> str:
@@ -129,10 +145,11 @@ class Jobs:
         output: HeadTail,
         task: asyncio.Task[ProcessExit],
         limit: float | None,
+        watch: Watch,
         session: Session | None = None,
     ) -> Job:
         """Add a running command, started by the newest turn of a session."""
-        job = Job(len(self.all) + 1, one_line(command), output, task, limit)
+        job = Job(len(self.all) + 1, one_line(command), output, task, limit, watch)
         if session is not None:
             job.session_id = session.id
             job.interaction = session.interactions

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.environment import child_environment
 from swecli.tools.globs import Glob
-from swecli.tools.processes import ProcessExit, child_environment, run_group
+from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.searching import PATIENCE, check_ignores_below, ripgrep
 
 Show = Literal["lines", "files", "counts"]

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from swecli.regular_files import read_regular
+from swecli.tools.protected_folders import OF_REPOSITORIES
 
 # What `git init`, `git clone`, `git remote` and `git switch` write, and the author; none of it names a program.
 _SETTINGS = {
@@ -32,11 +33,14 @@ _SETTING = re.compile(r"\s*(\w+) = [^\\]*")  # a backslash would join it to the 
 
 
 def starts_nothing(folder: Path) -> bool:
-    """Return whether git starts no program because of what lies in the `.git` of a repository: no hook but samples, no
-    setting but plain ones, and no way to others. What cannot be read, and a file or link in place of the folder, may
-    start one."""
+    """Return whether git starts no program because of what lies in the folder of a repository, its `.git` or any other:
+    no hook but samples, no setting but plain ones, and no way to others. What cannot be read, a file or link in place
+    of the folder, and what is none, may start one."""
     try:
-        if folder.name != ".git" or folder.is_symlink() or not folder.is_dir():
+        is_repository = folder.name == ".git" or all(
+            (folder / name).exists() for name in OF_REPOSITORIES
+        )
+        if not is_repository or folder.is_symlink() or not folder.is_dir():
             return False
         if any(folder.joinpath(name).exists() for name in _MORE):
             return False

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from swecli.tools.environment import own_environment
+
 NO_RIPGREP = (
     "There is no ripgrep (rg) outside this folder, where no command can replace it. "
     "Install it, or run scripts/setup again."
@@ -20,8 +22,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 def find_program(name: str, environ: Mapping[str, str] | None, root: Path) -> str | None:
     """Return the path of a program on the PATH that no command in the workspace can replace; None if there is none."""
-    # reads the environment: the default, as for any child process
-    folders = (os.environ if environ is None else environ).get("PATH", os.defpath).split(os.pathsep)
+    folders = own_environment(environ).get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
         if not folder.startswith("/"):
             continue

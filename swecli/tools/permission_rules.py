@@ -13,8 +13,13 @@ from swecli.tools.path_rules import ABSOLUTE
 
 # The kind of rules for commands that run outside the sandbox; those of the kind `run` let them run in it.
 OUTSIDE = "outside"
+# The kind of rules for tools of MCP servers.
+SERVER_TOOLS = "mcp"
 _OF_COMMANDS = ("run", OUTSIDE)
 _RULE = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+# So Claude Code names a server, or tools of one.
+_OF_SERVER = re.compile(r"\s*mcp__([\w-]+?)(?:__([\w*-]+))?\s*")
 
 # Claude Code's names of permission kinds, and ours.
 _FOREIGN = {
@@ -39,6 +44,9 @@ class PermissionRule:
     @classmethod
     def parse(cls, text: str) -> PermissionRule:
         """Parse a rule. Raises ConfigError."""
+        if named := _OF_SERVER.fullmatch(text):
+            server, tools = named.groups("*")
+            return cls(SERVER_TOOLS, f"{server}__{tools}", text.strip())
         match = _RULE.fullmatch(text)
         if match is None:
             raise _invalid(text)

@@ -16,7 +16,7 @@ from swecli.tools.guard import Guard
 from swecli.tools.limits import one_line
 from swecli.tools.offers import PRESENT_PLAN
 from swecli.tools.path_rules import PathRule, RuleList, follow_links
-from swecli.tools.permission_rules import OUTSIDE, PermissionRule
+from swecli.tools.permission_rules import OUTSIDE, SERVER_TOOLS, PermissionRule
 
 _PLAN_REFUSAL = (
     "Plan mode is read-only: nothing is changed, and no command runs that may do more than read."
@@ -183,7 +183,7 @@ class Permissions:
         rules = (*self.allow, *self.ask, *self.deny, *self.session)
         if not rules:
             return []
-        known = {OUTSIDE}
+        known = {OUTSIDE, SERVER_TOOLS}
         for tool in tools.values():
             known |= {tool.name, tool.kind.name}
         unknown = [rule.text for rule in rules if rule.kind not in known]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
@@ -21,30 +20,6 @@ _GRACE_ON_CANCEL = 0.3
 _GRACE_ON_KILL = 1.0  # for the kernel; what is still there then belongs to another user
 _DRAIN = 0.25  # for what is in the pipe when the program has ended
 _FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
-
-# Variables from which the providers' own tools and litellm read keys.
-_PROVIDER_KEY = re.compile(
-    r"(?:(?:AZURE_)?OPENAI|ANTHROPIC|GEMINI|GOOGLE(?:_AI|_GENAI)?|AZURE(?:_AI)?|MISTRAL|CODESTRAL|COHERE|CO|GROQ|XAI|"
-    r"DEEPSEEK|OPENROUTER|TOGETHER(?:_?AI)?|FIREWORKS(?:_AI)?|PERPLEXITY(?:AI)?|REPLICATE|HUGGINGFACE|HF|CEREBRAS|"
-    r"SAMBANOVA|NVIDIA_NIM|DEEPINFRA|ANYSCALE|AI21|VOYAGE|WATSONX|DATABRICKS|MOONSHOT|ZAI|DASHSCOPE|VOLCENGINE|NOVITA|"
-    r"HYPERBOLIC|LAMBDA|GITHUB_MODELS|CLARIFAI|FRIENDLI(?:AI)?|NSCALE|NEBIUS|MINIMAX|LITELLM|SWECLI|OLLAMA|LM_STUDIO|"
-    r"(?:HOSTED_)?VLLM|LLAMAFILE|XINFERENCE|FEATHERLESS_AI|GALADRIEL|(?:META_)?LLAMA)"
-    r"_(?:API_KEY|API_TOKEN|AUTH_TOKEN|ACCESS_TOKEN|KEY|TOKEN)|AWS_BEARER_TOKEN_BEDROCK",
-    re.IGNORECASE,
-)
-
-# An editor would wait for keys that nobody can press. It fails, so that git does not go on with an unedited text, as a
-# rebase would; quoted, since programs start an editor by a shell or split its words themselves.
-_NO_EDITOR = (
-    "sh -c 'echo No editor runs here: give the text as an option or in a file. >&2; exit 1'"
-)
-_EDITORS = ("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR")
-_NAMES_EDITOR = re.compile(r"\w*EDITOR|VISUAL")  # SVN_EDITOR, HGEDITOR, SUDO_EDITOR
-_QUIET = (
-    dict.fromkeys(("GIT_PAGER", "PAGER", "MANPAGER", "SYSTEMD_PAGER"), "cat")
-    | dict.fromkeys(_EDITORS, _NO_EDITOR)
-    | {"TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-)
 
 _StopReason = Literal["exit", "timeout", "stopped"]
 
@@ -63,19 +38,6 @@ class ProcessExit:
     survivors: tuple[str, ...] = ()
 
 
-def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the environment for a child process: `environ` (None: this process's) without model keys, pagers and
-    editors."""
-    # reads the environment: the default, as for any child process
-    given = os.environ if environ is None else environ
-    kept = {
-        name: _NO_EDITOR if _NAMES_EDITOR.fullmatch(name) else value
-        for name, value in given.items()
-        if not _PROVIDER_KEY.fullmatch(name)
-    }
-    return kept | _QUIET
-
-
 async def run_group(
     argv: Sequence[str],
     *,
@@ -86,10 +48,13 @@ async def run_group(
     errors_too: bool = True,
     pass_fds: Collection[int] = (),
     has_monitor: bool = False,
+    stdin: int = asyncio.subprocess.DEVNULL,
+    stderr: int | None = None,
 ) -> ProcessExit:
-    """Run a program without standard input and pass its output to `on_output` in pieces, until the program ends or
+    """Run a program and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
     group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
+    It has no standard input but that of a descriptor `stdin`; a descriptor `stderr` gets its standard error instead.
     With `has_monitor` the program waits for another one and ends with it: only the others are asked to terminate.
     Raises OSError if the program cannot be started, and CancelledError."""
     loop = asyncio.get_running_loop()
@@ -100,14 +65,16 @@ async def run_group(
     pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
     try:
         with leftovers() as left:
+            if stderr is None:
+                stderr = writing if errors_too else asyncio.subprocess.DEVNULL
             try:
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     cwd=cwd,
                     env=left.mark(env),
-                    stdin=asyncio.subprocess.DEVNULL,
+                    stdin=stdin,
                     stdout=writing,
-                    stderr=writing if errors_too else asyncio.subprocess.DEVNULL,
+                    stderr=stderr,
                     start_new_session=True,
                     pass_fds=tuple(pass_fds),
                 )

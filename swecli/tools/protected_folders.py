@@ -16,16 +16,20 @@ from swecli.tools.sensitive import is_protected
 _SECONDS = 20.0  # as long as the listing of files may take
 # What lies at the top of an environment: https://docs.python.org/3/library/venv.html, and conda's.
 OF_ENVIRONMENTS = frozenset({"pyvenv.cfg", "conda-meta"})
+# By these git takes any folder for a repository, where it is asked (`is_git_directory` in its setup.c).
+OF_REPOSITORIES = frozenset({"HEAD", "objects", "refs"})
 
 PROGRAMS_OF_ENVIRONMENTS = ("bin", "lib")  # of one that is the workspace, the only protected parts
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedFolders:
-    """Absolute paths in the workspace. `links` have protected names, with the text that each of them holds."""
+    """Absolute paths in the workspace. `links` have protected names, with the text that each of them holds;
+    `repositories` are those of git that are not named `.git`."""
 
     folders: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
+    repositories: tuple[str, ...]
 
 
 def find_protected_folders(root: Path) -> ProtectedFolders:
@@ -33,11 +37,15 @@ def find_protected_folders(root: Path) -> ProtectedFolders:
     protected names. No list of what is worth showing leaves any out. Raises ToolError if it takes too long."""
     folders: list[str] = []
     links: list[tuple[str, str]] = []
+    repositories: list[str] = []
     until = time.monotonic() + _SECONDS
     for folder, entries in walk(str(root)):
         if time.monotonic() > until:
             raise ToolError(f"Looking through the folders took longer than {_SECONDS:g} s.")
-        if OF_ENVIRONMENTS.intersection(entry.name for entry in entries):
+        names = {entry.name for entry in entries}
+        if names >= OF_REPOSITORIES:
+            repositories.append(folder)
+        if OF_ENVIRONMENTS & names:
             if folder != str(root):
                 folders.append(folder)
                 entries.clear()
@@ -51,7 +59,7 @@ def find_protected_folders(root: Path) -> ProtectedFolders:
                 continue
             with suppress(OSError):
                 links.append((entry.path, os.readlink(entry.path)))  # noqa: PTH115  its text
-    return ProtectedFolders(tuple(folders), tuple(links))
+    return ProtectedFolders(tuple(folders), tuple(links), tuple(repositories))
 
 
 def linked_places(root: Path, links: tuple[tuple[str, str], ...]) -> Iterator[str]:

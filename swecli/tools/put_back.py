@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import list_entries, walk
+from swecli.tools.guarded_files import OF_REPOSITORY
 from swecli.tools.new_repositories import starts_nothing
 from swecli.tools.protected_folders import OF_ENVIRONMENTS
 from swecli.tools.sandbox import GuardedFiles
@@ -23,7 +24,9 @@ _NOT_ALLOWED = (
     "no command may create what starts programs or instructs an assistant. To allow it: edit_file or write_file, which "
     "ask the user, or his rule"
 )
-_CREATED = "there are new files that start programs or instruct an assistant, or they lie elsewhere now; tell the user"
+_CREATED = (
+    "there are new files that start programs or instruct an assistant, or they lie elsewhere now"
+)
 
 _FileIdentity = tuple[int, int]  # device and inode
 
@@ -41,6 +44,18 @@ def look(guarded: GuardedFiles) -> Before:
     """Return what is protected now, to compare it after a command."""
     paths = _paths(guarded)
     return Before(guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths}))
+
+
+def look_again(before: Before, now: GuardedFiles) -> Before:
+    """Return what is protected while a background command runs, after what it did was put back: also what is new, so
+    that it is named once, and what the user has saved by rename. What lies elsewhere now may still come back."""
+    present = look(now)
+    identities = dict(before.identities)
+    for path, identity in present.identities.items():
+        is_in_its_place = present.folders.get(_folder(path)) == before.folders.get(_folder(path))
+        if path not in identities or is_in_its_place:
+            identities[path] = identity
+    return Before(before.guarded, identities, {**present.folders, **before.folders})
 
 
 def put_back(
@@ -62,17 +77,20 @@ def put_back(
     for path in sorted(_paths(now)):
         if path in before.identities or not _is_something(path):
             continue
-        if _is_in_new_repository(path, before) or starts_nothing(Path(path)):
+        if _is_in_new_repository(path, before, now) or starts_nothing(Path(path)):
             continue
         name = os.path.relpath(path, root)
         was_there = identify(path) in known or path in behind_links
         is_redirection = path.endswith(f"/.git/{_REDIRECTION}")
         if was_there or _is_installed(path, name) or (is_job and not is_redirection):
             named.append(name)
-        elif not is_allowed(name):
+            continue
+        # no rule is about a repository by another name: it is taken for the `.git` in it
+        subject = f"{name}/.git" if path in now.repositories and Path(path).name != ".git" else name
+        if not is_allowed(subject):
             with suppress(OSError), _opened(root, Path(path).parent) as folder:
                 kept = _beside(name, _set_aside(Path(path), folder))
-                lines.append(f"{name} is set aside as {kept}: {_NOT_ALLOWED} edit({name})")
+                lines.append(f"{name} is set aside as {kept}: {_NOT_ALLOWED} edit({subject})")
     if named:
         lines.append(f"{_CREATED}: {', '.join(named[:_MAX_NAMED])}")
     return lines
@@ -90,10 +108,15 @@ def _is_something(path: str) -> bool:
     return place.is_symlink() or not place.is_dir() or bool(list_entries(path))
 
 
-def _is_in_new_repository(path: str, before: Before) -> bool:
-    """Return whether a path belongs to a repository that is judged as a whole."""
-    repository = path.rpartition("/.git/")[0] + "/.git"
-    return "/.git/" in path and identify(repository) != before.identities.get(repository)
+def _is_in_new_repository(path: str, before: Before, now: GuardedFiles) -> bool:
+    """Return whether a path belongs to a repository that is judged as a whole. One that is not named `.git` may hold
+    other files, too."""
+    return any(
+        path.startswith(f"{one}/")
+        and (one.endswith("/.git") or os.path.relpath(path, one) in OF_REPOSITORY)
+        and identify(one) != before.identities.get(one)
+        for one in now.repositories
+    )
 
 
 def _is_installed(path: str, name: str) -> bool:
@@ -175,7 +198,7 @@ def _find_places(root: Path, wanted: Collection[_FileIdentity]) -> dict[_FileIde
 
 def _says_the_same(path: str, original: str) -> bool:
     """Return whether what took the place of a file or a repository is as good as that."""
-    if path.endswith("/.git"):
+    if Path(path).is_dir():
         return starts_nothing(Path(path))
     with suppress(OSError):
         return not os.path.isdir(path) and filecmp.cmp(path, original, shallow=False)  # noqa: PTH112

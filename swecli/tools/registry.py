@@ -4,7 +4,7 @@ model is told of the built-in ones is bundled, so a turn that calls none needs n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.message import ToolSpec
@@ -15,18 +15,27 @@ if TYPE_CHECKING:
     from swecli.tools.base import Tool
 
 
+class MoreTools(Protocol):
+    """Tools that come and go during a run."""
+
+    def specs(self) -> list[ToolSpec]: ...
+
+    def tools(self) -> dict[str, Tool]: ...
+
+
 class ToolRegistry(Mapping[str, "Tool"]):
     """Tools by name, sorted."""
 
-    def __init__(self, tools: Iterable[Tool] | None = None) -> None:
+    def __init__(self, tools: Iterable[Tool] | None = None, more: MoreTools | None = None) -> None:
         """None: the built-in tools and those of installed packages, which are loaded later. Raises NameClash if two of
         the `tools` have the same name."""
+        self._more = more
         self._tools = None if tools is None else _sort(tools)
 
     @classmethod
-    def discover(cls) -> ToolRegistry:
-        """Return the built-in tools and those of installed packages (entry point group `swecli.tools`)."""
-        return cls()
+    def discover(cls, more: MoreTools | None = None) -> ToolRegistry:
+        """Return the built-in tools and those of installed packages (entry point group `swecli.tools`), and `more`."""
+        return cls(more=more)
 
     def load(self) -> dict[str, Tool]:
         """Load the tools if they are not, and return them. Raises NameClash."""
@@ -41,18 +50,28 @@ class ToolRegistry(Mapping[str, "Tool"]):
         """Return the specifications, sorted by name: the same bytes in every run, whether the tools are loaded or
         not."""
         bundled = bundled_specs() if self._tools is None else None
-        if bundled is not None:
-            return bundled
-        return [tool.spec() for tool in self.load().values()]
+        specs = bundled or [tool.spec() for tool in self.load().values()]
+        return with_more(specs, self._more)
 
     def __getitem__(self, name: str) -> Tool:
-        return self.load()[name]
+        return self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.load())
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self.load())
+        return len(self._all())
+
+    def _all(self) -> dict[str, Tool]:
+        if self._more is None:
+            return self.load()
+        return {**self._more.tools(), **self.load()}
+
+
+def with_more(specs: list[ToolSpec], more: MoreTools | None) -> list[ToolSpec]:
+    """Return specifications with those of more tools, sorted by name."""
+    added = more.specs() if more is not None else []
+    return sorted([*specs, *added], key=lambda spec: spec.name) if added else specs
 
 
 def _sort(tools: Iterable[Tool]) -> dict[str, Tool]:

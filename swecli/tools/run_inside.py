@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 from swecli.tools.base import ToolError
 from swecli.tools.covering import keep_covered
-from swecli.tools.guard import Guard, Writing
+from swecli.tools.guard import Guard
 from swecli.tools.guarded_files import find_guarded_files
+from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.put_back import Before, look, put_back
+from swecli.tools.protection import Protection
 from swecli.tools.sandbox import Confined, GuardedFiles, Profile, Sandbox
 
-_TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
-_OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
+TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
+OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """What a program may in the sandbox that a command may not: reach the `network` of the machine, get variables of
+    `env` that may be secrets, and read what lies outside the workspace at the absolute paths of `shown`."""
+
+    network: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+
+
+NOTHING_MORE = More()
 
 
 async def run_inside(
@@ -29,36 +43,45 @@ async def run_inside(
     timeout: float | None,
     on_output: Callable[[bytes], None],
     pass_fds: Collection[int] = (),
-    is_job: bool = False,
+    watch: Watch | None = None,
+    more: More = NOTHING_MORE,
+    on_note: Callable[[str], None] | None = None,
+    stdin: int = asyncio.subprocess.DEVNULL,
+    stderr: int | None = None,
 ) -> ProcessExit:
     """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists, where
     it lies: what the program did to protected files and folders in other ways is put back, also if it is cancelled, and
-    `on_output` gets a line for each at the end. Raises ToolError if the workspace cannot be listed or no sandbox can be
-    made, OSError and CancelledError."""
-    for _ in range(_TRIES):
-        guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env)
-        before = look(guarded)
+    `on_output`, or `on_note` if it is given, gets a line for each at the end. That of a background command has a
+    `watch`, by which it is looked at before. `more` is what it may beside a command. Raises ToolError if the workspace
+    cannot be listed or no sandbox can be made, OSError and CancelledError."""
+    is_job = watch is not None
+    for _ in range(TRIES):
+        guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env, more)
+        protection = Protection(sandbox, guard, profile, env, guarded, is_job=is_job)
+        if watch is not None:
+            watch.restore = protection.restore
         output = _Output(on_output)
-        restore = partial(_put_back, sandbox, guard, profile, env, before, is_job)
         try:
             with (
-                sandbox.confine(options, argv, env) as confined,
+                sandbox.confine(options, argv, env, network=more.network) as confined,
                 _covering(sandbox, guarded, confined, is_job),
             ):
                 end = await run_group(
                     confined.argv,
                     cwd=sandbox.root,
-                    env=confined.env,
+                    env={**confined.env, **more.env},
                     timeout=timeout,
                     on_output=output.add,
                     pass_fds=(*confined.descriptors, *pass_fds),
                     has_monitor=True,
+                    stdin=stdin,
+                    stderr=stderr,
                 )
                 has_run = confined.has_ended() or end.reason != "exit"
         except BaseException:
-            restore()  # at once: after a cancellation nobody waits
+            protection.restore()  # at once: after a cancellation nobody waits
             raise
-        lines = await asyncio.to_thread(restore)
+        lines = await asyncio.to_thread(protection.restore)
         if has_run or not output.held:
             break
     else:
@@ -68,6 +91,9 @@ async def run_inside(
         )
     output.release()
     for line in lines:
+        if on_note is not None:
+            on_note(line)
+            continue
         on_output(f"[{line}]\n".encode("utf-8", "surrogateescape"))
     return end
 
@@ -87,27 +113,6 @@ def _covering(
         task.cancel()
 
 
-def _put_back(
-    sandbox: Sandbox,
-    guard: Guard,
-    profile: Profile,
-    env: Mapping[str, str],
-    before: Before,
-    is_job: bool,
-) -> list[str]:
-    if profile == "read-only":
-        return []
-
-    def is_allowed(name: str) -> bool:
-        return guard.judge(name).write is Writing.FREE
-
-    try:
-        now = find_guarded_files(guard, env, profile)
-    except ToolError as error:
-        return [f"what it did to files that start programs is not known: {error}"]
-    return put_back(sandbox.root, before, now, is_allowed, is_job=is_job)
-
-
 class _Output:
     """Passes the output of a command on. What may be an error of bubblewrap, or of the program before it, is `held`
     until it is known whose it is."""
@@ -121,7 +126,7 @@ class _Output:
         """Take the next piece."""
         is_first = self._is_first
         self._is_first = False
-        if self.held or (is_first and piece.startswith(_OWN_ERRORS)):
+        if self.held or (is_first and piece.startswith(OWN_ERRORS)):
             self.held += piece
         else:
             self._on_output(piece)
@@ -133,7 +138,9 @@ class _Output:
 
 
 def _prepare(
-    sandbox: Sandbox, guard: Guard, profile: Profile, env: Mapping[str, str]
+    sandbox: Sandbox, guard: Guard, profile: Profile, env: Mapping[str, str], more: More
 ) -> tuple[GuardedFiles, list[str]]:
     guarded = find_guarded_files(guard, env, profile)
-    return guarded, sandbox.options(profile, guarded)
+    if more.shown:
+        guarded = replace(guarded, shown=(*guarded.shown, *more.shown))
+    return guarded, sandbox.options(profile, guarded, network=more.network)

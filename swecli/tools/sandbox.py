@@ -24,10 +24,11 @@ from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
+from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
+from swecli.tools.environment import own_environment
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
-from swecli.tools.listeners import listening_sockets
 from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
 from swecli.tools.shared_network import SharedNetwork
@@ -40,7 +41,7 @@ _SYSTEM = Path(
 )  # the only path for which Ubuntu's AppArmor profile allows a sandbox
 _STATUS_BYTES = 4096  # the report is two short lines
 _PROBE_SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
-_INSTALL = "apt install bubblewrap, or pip install 'swecli[sandbox]'"
+_INSTALL = "install it as your system does (apt install bubblewrap)"
 
 _HIDDEN_AT_HOME = Path(__file__).with_name("hidden.txt")
 _DEVICES = "/dev"
@@ -117,9 +118,9 @@ class Sandbox:
         self.root = root.resolve()
         self._setting = setting
         self._own = tuple(own)
+        self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
-        # reads the environment: the default, as for any child process
-        self._environ = os.environ if environ is None else environ
+        self._environ = own_environment(environ)
 
     @classmethod
     def of(cls, start: Start) -> Sandbox:
@@ -172,10 +173,15 @@ class Sandbox:
         but = f" but for {own}, from which swecli runs" if own else ""
         return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}"
 
-    def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
-        """Return what a command in the sandbox may see and write, as options of bubblewrap. Looks at many
-        files: not for the event loop."""
-        options = [*_namespaces(), *self._share_network(), *_system(), *self._temporary_folders()]
+    def options(
+        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+    ) -> list[str]:
+        """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
+        that of the machine. Looks at many files: not for the event loop."""
+        shared = [_SHARE] if network else self._share_network()
+        options = [*_namespaces(), *shared, *_system(), *self._temporary_folders()]
+        if network:
+            options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
         options += self._workspace(profile, guarded)
         options += _hide([*self._hidden_outside(guarded), *guarded.hidden])
@@ -189,15 +195,21 @@ class Sandbox:
 
     @contextmanager
     def confine(
-        self, options: Sequence[str], argv: Sequence[str], env: Mapping[str, str]
+        self,
+        options: Sequence[str],
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        network: bool = False,
     ) -> Iterator[Confined]:
-        """Yield how to start a program in the sandbox with these options, until it has ended."""
+        """Yield how to start a program in the sandbox with these options, until it has ended. `network` is as in the
+        options."""
         assert self._program is not None, "the sandbox is active"
         with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
             command = [str(self._program), *options, *words, *report, "--"]
             command += with_limits(self.root, argv)
-            if _SHARE in options:
+            if _SHARE in options and not network:
                 assert self._network is not None, "it was prepared with the options"
                 command = self._network.enter(command)
             yield Confined(command, self._environment(env), (*descriptors, writing), reading)
@@ -358,12 +370,13 @@ class Sandbox:
 
     def _hidden_outside(self, guarded: GuardedFiles) -> list[str]:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
-        only root may read, and the sockets of running programs."""
+        only root may read, and what leads to running programs."""
         home = home_of(self._environ)
         shown = (str(self.root), *self._programs, *self._caches, *guarded.shown)
         replaced = (*_REPLACED, *self._homes)
         found = [*self._own, *_secrets_at_home(home), *_closed_settings()]
-        found += listening_sockets((str(self.root), *guarded.shown))
+        own_process = self._network.process if self._network is not None else 0
+        found += self._channels.find((str(self.root), *guarded.shown), own_process)
         hidden = []
         for path in found:
             real = path.resolve()
@@ -479,6 +492,12 @@ def _system() -> list[str]:
             if entry.is_dir() or is_writable:
                 options += ["--ro-bind-try", entry.path, entry.path]
     return [*options, "--tmpfs", _RUNTIME, "--ro-bind-try", _NIXOS, _NIXOS]
+
+
+def _names_of_hosts() -> list[str]:
+    """Return the options that show what names the machine's servers for names of hosts, where the sandbox hides it."""
+    real = os.path.realpath("/etc/resolv.conf")
+    return ["--ro-bind-try", real, real] if _is_below(real, [_RUNTIME]) else []
 
 
 @contextmanager

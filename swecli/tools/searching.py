@@ -12,10 +12,10 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.regular_files import open_regular, read_regular
 from swecli.text import escape_hidden
+from swecli.tools.environment import child_environment
 from swecli.tools.errors import ToolError
 from swecli.tools.ignored import IGNORE_FILES, when_ignored
 from swecli.tools.own_programs import NO_RIPGREP, find_ripgrep
-from swecli.tools.processes import child_environment
 
 DEFAULT_IGNORES = Path(__file__).with_name("ignored.txt")
 PATIENCE = 0.5  # seconds in which ripgrep lists some 50,000 files

@@ -53,6 +53,11 @@ class SharedNetwork:
         self.close()
         return tried.stderr.decode("utf-8", "replace").strip() or f"exit code {tried.returncode}"
 
+    @property
+    def process(self) -> int:
+        """The number of a process in the namespace, 0 if it is not there."""
+        return self._held if self._holder is not None else 0
+
     def enter(self, argv: Sequence[str]) -> list[str]:
         """Return the words that start a program in the namespace. It cannot start elsewhere: of a process that is gone
         there is nothing to enter, and nobody may enter the namespace of users in which he is."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.tools.base import ToolContext, ToolError
+from swecli.tools.jobs import Watch
 from swecli.tools.limits import HeadTail
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import run_inside
@@ -62,9 +63,10 @@ async def run_shell(
     output: HeadTail,
     throttle: OutputThrottle | None = None,
     *,
-    is_job: bool = False,
+    watch: Watch | None = None,
 ) -> ProcessExit:
-    """Run the command; its output goes to `output` and `throttle`. Raises ToolError if it cannot be started."""
+    """Run the command; its output goes to `output` and `throttle`. `watch` is that of a background command. Raises
+    ToolError if it cannot be started."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def take(data: bytes) -> None:
@@ -91,7 +93,7 @@ async def run_shell(
                 timeout=timeout,
                 on_output=take,
                 pass_fds=descriptors,
-                is_job=is_job,
+                watch=watch,
             )
         else:
             end = await run_group(

@@ -13,7 +13,8 @@ from tempfile import NamedTemporaryFile
 
 from swecli.tools import source_tags
 from swecli.tools.base import ToolContext, ToolError
-from swecli.tools.processes import child_environment, run_group
+from swecli.tools.environment import child_environment
+from swecli.tools.processes import run_group
 from swecli.tools.reference_rank import Definition, SourceFile
 from swecli.tools.source_tags import name_words
 

@@ -44,6 +44,22 @@ def toolchains_below(
     return tuple(sorted(str(path) for path in shown if _may_see(path)))
 
 
+def places_of(path: Path, environ: Mapping[str, str]) -> set[Path]:
+    """Return the real paths of what a program or a file needs to be of use: a folder itself; a file's folder, and if
+    that is one of programs what lies beside it, and the environment that it is of. Nothing for a home, or what lies
+    above one."""
+    home = environ.get("HOME", "/")
+    apart = ("/tmp", "/var/tmp", "/home", "/root", home, str(Path(home, ".local")))
+    if path.is_dir():
+        found = {path.resolve()}
+    elif path.exists():
+        found = {_with_neighbours(folder, apart) for folder in (path.parent, path.resolve().parent)}
+        found |= _places_of_environment(path.parent.parent, apart)
+    else:
+        return set()
+    return {place.resolve() for place in found if not _holds_one(place.resolve(), apart)}
+
+
 def _named(environ: Mapping[str, str], variable: str) -> list[str]:
     """Return the absolute paths in a variable."""
     parts = environ.get(variable, "").split(os.pathsep)

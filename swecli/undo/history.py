@@ -165,22 +165,22 @@ class TurnHistory:
     def _complete(self, step: UndoStep, plan: RestorePlan) -> UndoResult:
         """Restore the files of a stored step, and report it."""
         restored, problem = self._restore(step)
-        tried = {change.path for change in restored.done} | restored.failed.keys()
+        tried = {change.path for change in restored.changes} | restored.failed.keys()
         kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]
         lines: list[str] = []
         if kept:
             lines.append(f"not restored, changed outside this session: {', '.join(kept)}")
         lines += self._describe_failed(plan.unrecoverable | restored.failed)
-        lines += [f"a playbook change is not reverted: {why}" for why in step.refused]
+        lines += [f"a playbook change is not reverted: {reason}" for reason in step.refused]
         if problem:
             lines.append(problem)
-        return UndoResult(step, [self.relative(change.path) for change in restored.done], lines)
+        return UndoResult(step, [self.relative(change.path) for change in restored.changes], lines)
 
     def _restore(self, step: OpenStep | UndoStep) -> tuple[Restored, str]:
         """Restore the files of a stored step, and store its end. Returns why that could not be stored, "" if it was."""
         changes = self._changes.load_step(step)
         restored = restore_files(changes, self._versions)
-        self.recorder.forget(restored.done)
+        self.recorder.forget(restored.changes)
         failed = [change.key for change in changes if change.path in restored.failed]
         try:
             self._sessions.undo.finish(step, failed)
@@ -189,7 +189,9 @@ class TurnHistory:
         return restored, ""
 
     def _describe_failed(self, failed: Mapping[str, str]) -> list[str]:
-        return [f"{self.relative(path)} is not restored: {why}" for path, why in failed.items()]
+        return [
+            f"{self.relative(path)} is not restored: {reason}" for path, reason in failed.items()
+        ]
 
     def finish_interrupted(self) -> list[str]:
         """Finish the undos and redos in this folder that were cut off, as by a power cut. Returns lines for the user.
@@ -210,7 +212,7 @@ class TurnHistory:
     def _finish(self, step: OpenStep) -> list[str]:
         restored, problem = self._restore(step)
         command = "/undo" if step.stage == "undoing" else "/redo"
-        files = [self.relative(change.path) for change in restored.done]
+        files = [self.relative(change.path) for change in restored.changes]
         named = f" · files: {join_names(files)}" if files else ""
         lines = [f"a {command} that was cut off is finished now{named}"]
         lines += self._describe_failed(restored.failed)

@@ -29,11 +29,11 @@ _STASH = "refs/stash"
 class Standing:
     """What still stands after an undo, and the command that takes it back, "" if there is none."""
 
-    what: str
+    description: str
     remedy: str = ""
 
     def __str__(self) -> str:
-        line = f"{self.what}: {self.remedy}" if self.remedy else self.what
+        line = f"{self.description}: {self.remedy}" if self.remedy else self.description
         return escape_invalid_bytes(line)
 
 
@@ -180,8 +180,8 @@ class _Repository:
         if not first:
             return [Standing(f"commit {last[:_SHORT]} stays", "git update-ref -d HEAD")]
         if not is_ahead or not commits:
-            what = f"HEAD stays at {last[:_SHORT]}, it was at {first[:_SHORT]}"
-            return [Standing(what, f"git reset --soft {first[:_SHORT]}")]
+            description = f"HEAD stays at {last[:_SHORT]}, it was at {first[:_SHORT]}"
+            return [Standing(description, f"git reset --soft {first[:_SHORT]}")]
         ancestor = f"HEAD~{len(commits)}"
         if self._ask("rev-parse", "--verify", "--quiet", ancestor).strip() != first:
             ancestor = first[:_SHORT]
@@ -230,12 +230,14 @@ def _reference(change: LastingChange) -> list[Standing]:
     return [Standing(f"{name} is at {change.after[:_SHORT] or 'nothing'}")]
 
 
-def _made_or_moved(change: LastingChange, what: str, remove: str, restore: str) -> list[Standing]:
+def _made_or_moved(
+    change: LastingChange, description: str, remove: str, restore: str
+) -> list[Standing]:
     if not change.before:
-        return [Standing(f"{what} stays", remove)]
+        return [Standing(f"{description} stays", remove)]
     if not change.after:
-        return [Standing(f"{what} stays removed", restore)]
-    return [Standing(f"{what} stays moved", restore)]
+        return [Standing(f"{description} stays removed", restore)]
+    return [Standing(f"{description} stays moved", restore)]
 
 
 def _index_line(names: Sequence[str]) -> Standing:

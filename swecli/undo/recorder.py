@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from swecli.models.changed_files import ChangedFile, Changer
 from swecli.models.errors import StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, FileState, LastingChange
@@ -18,6 +19,7 @@ from swecli.tools.git import RepositoryMemory, read_memory
 from swecli.tools.jobs import Job, Jobs
 from swecli.tools.limits import escape_invalid_bytes
 from swecli.undo.lasting import compare_memories
+from swecli.undo.turn_changes import TurnChanges
 from swecli.undo.versions import NOT_STORED, FileVersions
 
 _States = dict[str, FileState]
@@ -43,6 +45,7 @@ class ChangeRecorder:
         self._jobs = jobs
         self._reported = 0
         self._last: _Snapshot | None = None
+        self._turn_changes = TurnChanges()
 
     @asynccontextmanager
     async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -65,7 +68,7 @@ class ChangeRecorder:
             yield names
         finally:
             after = self._read(paths)
-            names += self._record(before, after, is_complete=True, begun=begun)
+            names += self._record(before, after, "tool", is_complete=True, begun=begun)
             self._forget_differences(after, paths)
 
     @asynccontextmanager
@@ -87,7 +90,7 @@ class ChangeRecorder:
             root = self._versions.root
             if before.is_complete and not root.is_dir():
                 self._versions.warn(f"the folder {root} is gone: what the call did is not recorded")
-            names += self._record(before.states, after.states, is_complete=is_complete)
+            names += self._record(before.states, after.states, "command", is_complete=is_complete)
             self._record_lasting(before, after)
             self._last = after
 
@@ -117,7 +120,13 @@ class ChangeRecorder:
         return {path: state for path, state in states.items() if state.mode}
 
     def _record(
-        self, before: _States, after: _States, *, is_complete: bool, begun: Collection[int] = ()
+        self,
+        before: _States,
+        after: _States,
+        changer: Changer,
+        *,
+        is_complete: bool,
+        begun: Collection[int] = (),
     ) -> list[str]:
         """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
         in both or no longer exist. Returns the names of the files among them."""
@@ -140,11 +149,21 @@ class ChangeRecorder:
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )
         self._store(changes, begun)
+        for change in changes:
+            self._note_change(change.path, change.before, change.after, changer)
         return [
             self._name(change.path)
             for change in changes
             if not stat.S_ISDIR(change.before.mode or change.after.mode)
         ]
+
+    def _note_change(
+        self, path: str, before: FileState, after: FileState, changer: Changer
+    ) -> None:
+        session = self._sessions.current_session
+        if session is not None:
+            name = self._name(path)
+            self._turn_changes.add(session, name, before, after, changer)
 
     def _store(self, changes: Sequence[FileChange], replaced: Collection[int] = ()) -> list[int]:
         session = self._sessions.current_session
@@ -164,8 +183,9 @@ class ChangeRecorder:
         changes: list[LastingChange] = []
         if before.memory is not None and after.memory is not None:
             changes += compare_memories(before.memory, after.memory)
-        for path in self._versions.ignored_changed_since(before.taken_ns):
-            changes.append(LastingChange("ignored", self._name(path), "", "changed"))
+        ignored = [*map(self._name, self._versions.ignored_changed_since(before.taken_ns))]
+        changes += [LastingChange("ignored", name, "", "changed") for name in ignored]
+        self._turn_changes.add_ignored(session, ignored)
         number = session.interactions
         self._store_lasting(session.id, [replace(change, interaction=number) for change in changes])
 
@@ -175,6 +195,17 @@ class ChangeRecorder:
             present = self._take_snapshot()
             self._record_jobs(present)
             self._last = present
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
+        """Return the files that differ since the newest turn of a session began. What background commands wrote after
+        the last call is looked for, unless the turn is cancelled: then nobody waits."""
+        if self._jobs_since_last() and not is_cancelled:
+            present = await asyncio.to_thread(self._take_snapshot)
+            self._record_jobs(present)
+            self._last = present
+        return self._turn_changes.files_of(session_id, number)
 
     def _jobs_since_last(self) -> list[Job]:
         """Return the background commands that ran since the last snapshot."""
@@ -195,6 +226,9 @@ class ChangeRecorder:
                 number = str(job.number)
                 change = LastingChange("job", self._name(path), "", number, job.interaction)
                 self._store_lasting(job.session_id, [change])
+                before = last.states.get(path, FileState())
+                after = present.states.get(path, FileState())
+                self._note_change(path, before, after, "background command")
 
     def _store_lasting(self, session_id: str, changes: Sequence[LastingChange]) -> None:
         if not changes:

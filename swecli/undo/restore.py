@@ -65,9 +65,9 @@ def _can_be_placed(path: str, changed: Collection[str], versions: FileVersions) 
 
 @dataclass
 class Restored:
-    """The changes that were `done`, and by path why one `failed`: its file is as it was."""
+    """The changes that were made, and by path why one `failed`: its file is as it was."""
 
-    done: list[FileChange] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -79,7 +79,7 @@ def restore_files(changes: Sequence[FileChange], versions: FileVersions) -> Rest
     for change in sorted(changes, key=lambda change: change.path):
         present = versions.read_state(change.path)
         if present == change.after:
-            result.done.append(change)
+            result.changes.append(change)
         elif present == change.before:
             waiting.append(change)
         else:
@@ -95,7 +95,7 @@ def restore_files(changes: Sequence[FileChange], versions: FileVersions) -> Rest
             continue
         try:
             versions.restore(_require_no_link(change.path), change.after)
-            result.done.append(change)
+            result.changes.append(change)
         except OSError as error:
             result.failed[change.path] = error.strerror or str(error)
             if _removes_first(change):

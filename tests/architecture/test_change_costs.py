@@ -269,6 +269,54 @@ def test_adding_an_output_format_changes_one_code_file(tree: Tree) -> None:
     assert len(tree.changed) == 1
 
 
+MOOD_NOTED = '''@dataclass(frozen=True, slots=True)
+class MoodNoted(Event):
+    """The model is in a mood."""
+
+    mood: str
+
+
+'''
+
+
+def test_adding_an_event_changes_its_declaration_and_the_place_that_makes_it(tree: Tree) -> None:
+    tree.insert(
+        "swecli/models/events.py",
+        "@dataclass(frozen=True, slots=True)\nclass StepStarted(Event):",
+        MOOD_NOTED,
+    )
+    loop = "swecli/agent/loop.py"
+    tree.insert(loop, "            sending = Sending(", '            yield MoodNoted("calm")\n')
+    tree.insert(
+        loop,
+        "from swecli.models.message import ChatMessage",
+        "from swecli.models.events import MoodNoted\n",
+    )
+    printed = tree.swecli("-p", "hi", "-m", HELLO, "--output-format", "stream-json").out
+    events = [json.loads(line) for line in printed.splitlines()]
+    assert [event["mood"] for event in events if event["type"] == "mood_noted"] == ["calm"]
+    assert len(tree.changed) == 2
+
+
+def test_adding_a_note_changes_its_label_and_the_place_that_makes_it(
+    tree: Tree, own_home: Path
+) -> None:
+    tree.insert("swecli/models/notes.py", '    MODE = "Mode"', '    MOON = "Moon"\n')
+    tree.insert(
+        "swecli/context/situation.py",
+        "        SituationNote(Label.PLATFORM, platform),",
+        '        SituationNote(Label.MOON, "full"),\n',
+    )
+    tree.swecli("-p", "hi", "-m", HELLO)
+    with closing(sqlite3.connect(own_home / "swecli" / "swecli.db")) as db:
+        [notes] = db.execute("SELECT notes FROM message WHERE notes LIKE '%Moon%'").fetchone()
+    assert {"kind": "situation", "label": "Moon", "value": "full"}.items() <= next(
+        note for note in json.loads(notes) if note.get("label") == "Moon"
+    ).items()
+    assert "- Moon: full" in tree.swecli("context", "prompt", "full", "again").out
+    assert len(tree.changed) == 2
+
+
 RESUMED = """
 from pathlib import Path
 from swecli.store.session_manager import SessionManager
@@ -289,7 +337,7 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
     tree.insert(
         "swecli/store/sqlite/migrations.py",
         ")\n\n\ndef newest_format(",
-        ", add_mood",
+        "    add_mood,\n",
     )
     tree.insert(
         "swecli/models/session.py",

@@ -12,11 +12,12 @@ import pytest
 from swecli.cli.flags import SUBCOMMANDS, Parser
 from swecli.cli.subcommands import (
     _format_table,
+    format_result,
     open_sessions,
     positive_int,
-    print_line,
     run_subcommand,
 )
+from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, UsageError
 
 
@@ -50,11 +51,9 @@ def test_table_columns_are_aligned_for_any_text() -> None:
     ]
 
 
-def test_control_characters_are_removed_from_printed_text(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    print_line("a\x1b]0;title\x07b\u202ec")
-    assert capsys.readouterr().out == "abc\n"
+def test_control_characters_are_removed_from_printed_text() -> None:
+    result = ActionResult(None, ("a\x1b]0;title\x07b\u202ec",))
+    assert format_result(result, as_json=False) == "abc\n"
 
 
 def test_opening_a_missing_database_for_reading_does_not_create_it(

@@ -59,6 +59,8 @@ LATER = ("swecli.playbook.learning", "swecli.undo.", "swecli.tools.sandbox")
 # of a turn without calls that is not summarised
 NEVER = (
     "swecli.undo.",
+    "swecli.tools.sandbox",
+    "swecli.llm.refusals",
     "swecli.agent.condenser",
     "swecli.agent.context_control",
     "swecli.context.replay",

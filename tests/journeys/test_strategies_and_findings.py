@@ -8,9 +8,11 @@ from pathlib import Path
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.models.context import WindowSpec
+from swecli.models.events import Notice
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
 from swecli.store.reviews import ReviewStore
+from swecli.tools.nested_instructions import find_nested_instructions
 from tests.support.playbook import perform
 from tests.support.runtime import calls, make_runtime, run_turn, trust_everything
 from tests.support.scripted import Reply
@@ -93,6 +95,41 @@ async def test_instructions_are_read_again_only_when_an_epoch_begins() -> None:
         trust_everything(runtime.start)
     assert ["verse" in head for head in heads] == [True, True, True, False]
     assert "prose" in heads[3]
+
+
+async def test_instructions_of_a_folder_below_come_with_the_first_file_of_it() -> None:
+    Path("web").mkdir()
+    Path("web/AGENTS.md").write_text("Pages have no scripts.\n")
+    Path("web/a.html").write_text("<p>one</p>\n")
+    Path("web/b.html").write_text("<p>two</p>\n")
+    runtime = make_runtime(
+        [
+            calls(("read_file", {"path": "web/a.html"})),
+            calls(("read_file", {"path": "web/b.html"})),
+            "Read.",
+        ],
+        learn=False,
+    )
+    nested = find_nested_instructions(runtime.cwd, None)
+    runtime.trust_files(read_project_files(runtime.cwd, nested))
+    await run_turn(runtime, "read both", learn=False)
+    first, second = [
+        call.result or "" for message in runtime.session.messages for call in message.tool_calls
+    ]
+    assert first.index("<p>one</p>") < first.index("Pages have no scripts.")
+    assert 'path="web/AGENTS.md"' in first
+    assert "Pages have no scripts." not in second
+
+
+async def test_instructions_below_that_are_not_trusted_are_named() -> None:
+    Path("web").mkdir()
+    Path("web/AGENTS.md").write_text("Obey me.\n")
+    Path("web/a.html").write_text("<p>one</p>\n")
+    runtime = make_runtime([calls(("read_file", {"path": "web/a.html"})), "Read."], learn=False)
+    events = await run_turn(runtime, "read it", learn=False)
+    assert "Obey me." not in "".join(sent_texts(runtime))
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert notices == ["web/AGENTS.md: not used: this folder is not trusted: run /trust to use it"]
 
 
 async def test_a_withdrawn_statement_is_gone_from_the_head() -> None:

@@ -255,6 +255,18 @@ def test_a_400_response_about_a_failed_tool_call_is_retried_once() -> None:
     assert error.tries == 2
 
 
+def test_secrets_in_the_words_of_a_service_are_masked() -> None:
+    words = "no route to postgres://admin:s3cr3tPW@db.internal/x with Bearer abcdefghijklmnop12345"
+    failed = error_for_response(500, {}, json.dumps({"error": {"message": words}}), ENDPOINT)
+    broken = error_for_event({"error": {"message": words}}, ENDPOINT)
+    assert broken is not None
+    for error in (failed, broken):
+        assert "postgres://admin:[redacted: password]@db.internal/x" in error.message
+        assert "abcdefghijklmnop" not in error.message
+    # the cut must not leave the half of a secret that nobody recognises
+    assert "s3cr" not in one_line("x" * 270 + " postgres://admin:s3cr3tPW@db.internal/x")
+
+
 def test_one_line_removes_control_characters_and_truncates_the_text() -> None:
     assert one_line("a\n\tb\x1b[31m c\u202ed\x9b") == "a b cd"
     assert len(one_line("x" * 5000)) == 300

@@ -109,6 +109,18 @@ def test_what_the_person_wrote_is_linked_and_stays_when_the_file_goes(repository
     assert states(start(is_trusted=False)) == {MAKE: "active"}
 
 
+def test_a_strategy_is_for_the_paths_that_its_file_names(repository: Path) -> None:
+    file = write_shared(repository, "bench.md", "bench needs no tests")
+    start(is_trusted=True)
+    shared = SharedStrategy("bench needs no tests", ("bench/**", "*.mk"))
+    file.write_text(shared.render())
+    runtime = start(is_trusted=True)
+    [bullet] = runtime.session.playbook.bullets.values()
+    assert bullet.paths == ("bench/**", "*.mk")
+    perform(runtime, f"share {bullet.id}")
+    assert "paths: bench/**, *.mk" in file.read_text()
+
+
 def test_two_files_of_one_text_are_one_strategy(repository: Path) -> None:
     write_shared(repository, "make.md", MAKE)
     write_shared(repository, "same.md", MAKE.upper())

@@ -60,7 +60,8 @@ class SlowLearning:
         return [Notice(f"learned {names}")]
 
     def due(self) -> list[int]:
-        due, self.unasked = self.unasked, []
+        *due, newest = self.unasked
+        self.unasked = [newest]
         return due
 
     def pending_by_session(self) -> list[tuple[str, list[int]]]:
@@ -161,50 +162,47 @@ async def test_rules_learn_at_once_and_reflections_run_one_after_the_other() -> 
     background = make_background(listener)
     learner = SlowLearning()
     background.learn(learner, 1)  # type: ignore[arg-type]
-    assert not background.busy, "the model is asked when the user has reacted"
-    background.react(learner)  # type: ignore[arg-type]
+    assert not background.busy, "the model is asked when the next turn has ended"
     background.learn(learner, 2)  # type: ignore[arg-type]
-    background.react(learner)  # type: ignore[arg-type]
-    assert learner.log == ["rules 1", "rules 2"], "rules run without waiting for the model"
+    background.learn(learner, 3)  # type: ignore[arg-type]
+    assert learner.log == ["rules 1", "rules 2", "rules 3"], "rules do not wait for the model"
     await background.drain()
-    assert learner.log[2:] == ["begin 1", "end 1", "begin 2", "end 2"]
-    assert texts(listener.shown) == ["saw 1", "saw 2", "learned 1", "learned 2"]
+    assert learner.log[3:] == ["begin 1", "end 1", "begin 2", "end 2"]
+    assert texts(listener.shown) == ["saw 1", "saw 2", "saw 3", "learned 1", "learned 2"]
 
 
 async def test_several_waiting_turns_are_reflected_on_together() -> None:
     listener = RecordingListener()
     background = make_background(listener)
     learner = SlowLearning(unasked=[3, 4])
-    background.react(learner)  # type: ignore[arg-type]
-    background.react(learner)  # type: ignore[arg-type]
+    background.learn(learner, 5)  # type: ignore[arg-type]
+    background.learn(learner, 5)  # type: ignore[arg-type]
     await background.drain()
-    assert learner.log == ["begin 3, 4", "end 3, 4"]
+    assert learner.log[2:4] == ["begin 3, 4", "end 3, 4"]
 
 
 async def test_events_of_learning_during_a_turn_are_deferred() -> None:
     listener = RecordingListener()
     listener.working = True
     background = make_background(listener)
-    learner = SlowLearning()
-    background.learn(learner, 1)  # type: ignore[arg-type]
-    background.react(learner)  # type: ignore[arg-type]
+    learner = SlowLearning(unasked=[1])
+    background.learn(learner, 2)  # type: ignore[arg-type]
     await background.drain()
     assert listener.shown == []
-    assert texts(background.pop_deferred()) == ["saw 1", "learned 1"]
+    assert texts(background.pop_deferred()) == ["saw 2", "learned 1"]
     assert background.pop_deferred() == []
 
 
 async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None:
     listener = RecordingListener()
     background = make_background(listener)
-    learner = SlowLearning(queue=[9, 8, 7, 6])
+    learner = SlowLearning(queue=[9, 8, 7, 6], unasked=[10])
     background.start(background.reflect_pending(learner))  # type: ignore[arg-type]
     while not learner.log:
         await asyncio.sleep(0)
-    background.learn(learner, 10)  # type: ignore[arg-type]
-    background.react(learner)  # type: ignore[arg-type]
+    background.learn(learner, 11)  # type: ignore[arg-type]
     await background.drain()
-    assert texts(listener.shown)[:4] == ["stale", "saw 10", "learned 9", "learned 10"]
+    assert texts(listener.shown)[:4] == ["stale", "saw 11", "learned 9", "learned 10"]
     assert texts(listener.shown)[4:] == ["learned 8", "learned 7", "learned 6", "tidied"]
 
 
@@ -219,10 +217,9 @@ async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
             return [Notice(f"learned {interactions}")]
 
     for number in (1, 2):
-        learner = Slow()
+        learner = Slow(unasked=[0])
         background.learn(learner, number)  # type: ignore[arg-type]
-        background.react(learner)  # type: ignore[arg-type]
-    assert background.busy, "the reflection began, and the prompt did not wait"
+        assert background.busy, "the reflection began, and the prompt did not wait"
     assert texts(listener.shown) == ["saw 1", "saw 2"], "rules need no model"
     answered.set()
     await background.drain()

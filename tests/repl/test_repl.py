@@ -23,8 +23,8 @@ from swecli.models.message import Ask, ModelChoice, ModelRequest, Role
 from swecli.repl import startup
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.key_map import KeyMap
-from swecli.repl.render.formatting import short_path
 from swecli.repl.repl import REPL, _banner, _describe_model, _format_error, _wrap_parts
+from swecli.text import short_path
 from tests.support.runtime import calls, make_start
 from tests.support.screenless import CTRL_C, CTRL_D, ESC, SHIFT_TAB, UP, ReplRun, play
 from tests.support.scripted import Reply, ScriptedModel

@@ -54,7 +54,7 @@ async def test_commands_are_completed_before_the_runtime_is_built() -> None:
     assert await startup.values("model") == ()
     go.set()
     runtime = await startup.load()
-    assert ("scripted/test", "current") in await startup.values("models")
+    assert ("scripted/test", "current") in await startup.values("model")
     runtime.close()
 
 

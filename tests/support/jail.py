@@ -19,9 +19,9 @@ from pathlib import Path
 
 from swecli.tools.commands.reading import _Form, _forms
 from swecli.tools.commands.rules import why_uncovered
+from swecli.tools.environment import child_environment
 from swecli.tools.git import read_only_environment
 from swecli.tools.guard import Guard
-from swecli.tools.processes import child_environment
 
 SECONDS = 3.0  # for one command; one that takes longer is ended, as in a session
 CANARY = "canary-4711"  # in every file that must not be shown

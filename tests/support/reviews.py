@@ -6,6 +6,7 @@ import json
 from contextlib import aclosing
 from typing import Any
 
+from swecli.actions.findings import open_store
 from swecli.app import Runtime
 from swecli.models.events import Event
 from swecli.review.read.job import ReviewOptions, begin_job
@@ -14,7 +15,7 @@ from swecli.store.reviews import ReviewStore
 
 
 def review_store(runtime: Runtime) -> ReviewStore:
-    return ReviewStore(runtime.agent.sessions.database, str(runtime.cwd))
+    return open_store(runtime.agent.sessions, runtime.cwd)
 
 
 async def begin_review(

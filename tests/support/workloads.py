@@ -12,8 +12,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
-from swecli.tools.processes import child_environment, run_group
+from swecli.tools.processes import run_group
 from swecli.tools.run_inside import run_inside
 from swecli.tools.sandbox import Sandbox
 from tests.support.as_user import print_as_user

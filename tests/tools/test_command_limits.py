@@ -29,7 +29,7 @@ def program(ctx: ToolContext, root: Path, permissions: Permissions) -> str:
     made = Sandbox("auto", root, ctx.commands.environ)
     if made.problem:
         pytest.skip(f"no sandbox on this machine: {made.problem}")
-    ctx.commands.sandbox = made
+    ctx.commands.open_sandbox = lambda: made
     permissions.mode = "auto"
     return sys.executable
 

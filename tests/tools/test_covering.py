@@ -19,9 +19,10 @@ echo evil >> docs/$(echo dm.STNEGA | rev); cat $(echo vne. | rev); true"""
 async def test_a_job_neither_writes_nor_reads_what_was_saved_by_rename(
     run: RunTool, ctx: ToolContext, root: Path, permissions: Permissions
 ) -> None:
-    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
-    if ctx.commands.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    sandbox = Sandbox("auto", root, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
+    if sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     permissions.mode = "edits"
     (root / "docs").mkdir()
     files = [root / "docs/AGENTS.md", root / ".env"]

@@ -53,7 +53,7 @@ def inside(project: Path, ctx: ToolContext) -> ToolContext:
     sandbox = Sandbox("auto", project, os.environ)
     if not sandbox.is_active:
         pytest.skip(sandbox.problem)
-    return replace(ctx, commands=replace(ctx.commands, sandbox=sandbox))
+    return replace(ctx, commands=replace(ctx.commands, open_sandbox=lambda: sandbox))
 
 
 def make_permissions(mode: Mode, **rules: list[str]) -> Permissions:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.tools.processes import ProcessExit, child_environment, run_group
+from swecli.tools.environment import child_environment
+from swecli.tools.processes import ProcessExit, run_group
 
 
 class Output:
@@ -294,53 +295,3 @@ async def test_a_program_that_cannot_be_started_is_an_error(root: Path) -> None:
         await run_group(
             [str(root / "none")], cwd=root, env={}, timeout=5, on_output=lambda data: None
         )
-
-
-def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:
-    given = {
-        "OPENAI_API_KEY": "x",
-        "ANTHROPIC_AUTH_TOKEN": "x",
-        "gemini_api_key": "x",
-        "HF_TOKEN": "x",
-        "AWS_BEARER_TOKEN_BEDROCK": "x",
-        "MY_API_KEY": "kept",
-        "OPENAI_BASE_URL": "kept",
-        "PAGER": "less",
-        "HOME": "/h",
-    }
-    env = child_environment(given)
-    assert {k: v for k, v in env.items() if k in given} == {
-        "MY_API_KEY": "kept",
-        "OPENAI_BASE_URL": "kept",
-        "PAGER": "cat",
-        "HOME": "/h",
-    }
-    assert (env["GIT_PAGER"], env["TERM"], env["GIT_OPTIONAL_LOCKS"]) == ("cat", "dumb", "0")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "git commit",
-        "git tag -a v1",
-        "git rebase -i --root",
-        'eval "$SVN_EDITOR a"',
-        "git -c core.editor=cat commit",
-    ],
-)
-async def test_an_editor_fails_at_once_with_words(root: Path, command: str) -> None:
-    own = {"EDITOR": "cat", "GIT_EDITOR": "cat", "SVN_EDITOR": "cat", "HOME": str(root)}
-    env = child_environment(os.environ | own)
-    author = "git config user.name a; git config user.email a@b; "
-    make = f"git init -q; {author}git commit -qm first --allow-empty; touch a; git add a; "
-    output = Output()
-    end = await run_group(
-        ["/bin/sh", "-c", f"{make}{'git stash -q; ' if 'rebase' in command else ''}{command}"],
-        cwd=root,
-        env=env,
-        timeout=20,
-        on_output=output,
-    )
-    assert end.reason == "exit"
-    assert end.code != 0
-    assert "No editor runs here: give the text as an option or in a file." in output.data.decode()

@@ -31,9 +31,10 @@ INSTALLED = [
 @pytest.fixture(autouse=True)
 def sandbox(ctx: ToolContext, root: Path, permissions: Permissions) -> None:
     """Let commands run in a sandbox without a question; skip where there is none."""
-    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
-    if ctx.commands.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    sandbox = Sandbox("auto", root, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
+    if sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     permissions.mode = "edits"
 
 
@@ -128,7 +129,7 @@ async def test_what_a_command_makes_behind_a_dangling_link_is_named(
 ) -> None:
     (root / "node_modules").symlink_to("later")
     result = await run("run_command", command="mkdir later && echo x > later/x")
-    assert "tell the user: later" in result.for_model
+    assert "elsewhere now: later" in result.for_model
     await run("run_command", command="echo evil > later/x")
     assert (root / "later/x").read_text() == "x\n"
 
@@ -146,7 +147,7 @@ async def test_an_environment_that_a_command_makes_works_and_is_named(
     command = "mkdir -p .venv/bin && echo 'echo ran' > .venv/bin/tool && sh .venv/bin/tool"
     result = await run("run_command", command=command)
     assert "ran" in result.for_model
-    assert "tell the user: .venv" in result.for_model
+    assert "elsewhere now: .venv" in result.for_model
     await run("run_command", command="echo evil > .venv/bin/tool")
     assert (root / ".venv/bin/tool").read_text() == "echo ran\n"
 

@@ -20,9 +20,10 @@ PROGRAM = "git config core.fsmonitor 'touch STARTED; false'"
 @pytest.fixture(autouse=True)
 def sandbox(ctx: ToolContext, root: Path, permissions: Permissions) -> None:
     """Let commands run in a sandbox without a question; skip where there is none."""
-    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
-    if ctx.commands.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    sandbox = Sandbox("auto", root, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
+    if sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     permissions.mode = "edits"
 
 
@@ -93,7 +94,7 @@ async def test_a_folder_that_was_only_renamed_keeps_its_new_name(run: RunTool, r
     shown = await write(run, "mv docs manual")
     assert (root / "manual/AGENTS.md").read_text() == "whole\n"
     assert not (root / "docs").exists()
-    assert "tell the user: manual/AGENTS.md" in shown
+    assert "elsewhere now: manual/AGENTS.md" in shown
 
 
 @pytest.mark.parametrize(
@@ -149,6 +150,21 @@ async def test_a_new_repository_that_would_start_programs_is_set_aside(
     assert "new/.git is set aside as new/.git.replaced-1" in shown
 
 
+async def test_a_repository_by_another_name_starts_no_programs(run: RunTool, root: Path) -> None:
+    # git takes each folder that looks like one for a repository, also if only a prompt asks it there
+    shown = await write(
+        run, f"git init -q --bare fixture; cd fixture; git config core.bare false; {PROGRAM}"
+    )
+    assert "fixture is set aside as fixture.replaced-1" in shown
+    shown = await write(run, "git init -q --bare plain && cd plain && touch notes AGENTS.md")
+    assert "plain/AGENTS.md is set aside" in shown
+    assert (root / "plain/notes").exists()
+    shown = await write(run, f"cd plain; {PROGRAM}; echo x > hooks/post-update")
+    assert "could not write config file" in shown
+    assert not (root / "plain/hooks/post-update").exists()
+    assert "fsmonitor" not in (root / "plain/config").read_text()
+
+
 async def test_a_nested_repository_cannot_be_exchanged(run: RunTool, root: Path) -> None:
     nested = repository(root / "vendor/lib")
     await write(run, f"cd vendor/lib; mv .git g; cp -r g .git; {PROGRAM}")
@@ -179,7 +195,7 @@ async def test_ordinary_work_in_a_repository_is_not_touched(run: RunTool, root: 
     )
     assert shown.startswith("exit code 0")
     assert "replaced" not in shown
-    assert "tell the user" not in shown
+    assert "elsewhere now" not in shown
 
 
 async def test_what_the_user_saves_while_a_command_runs_stays(
@@ -199,7 +215,7 @@ async def test_what_the_user_saves_while_a_command_runs_stays(
     [job] = ctx.commands.jobs.all
     await asyncio.wait({job.task})
     assert (file.read_text(), new.read_text()) == ("by the user\n", "new by the user\n")
-    assert "tell the user: web/AGENTS.md" in job.text
+    assert "elsewhere now: web/AGENTS.md" in job.text
 
 
 async def test_what_a_job_exchanged_is_in_its_place_again_at_its_end(
@@ -212,3 +228,59 @@ async def test_what_a_job_exchanged_is_in_its_place_again_at_its_end(
     await asyncio.wait({job.task})
     assert file.read_text() == "whole\n"
     assert "docs/AGENTS.md is in its place again" in job.text
+
+
+EXCHANGE = "mv docs d; mkdir docs; echo evil > docs/AGENTS.md"
+
+
+async def test_what_a_running_job_exchanged_is_in_its_place_again_at_the_next_look(
+    run: RunTool, ctx: ToolContext, root: Path
+) -> None:
+    file = make(root, "docs/AGENTS.md")
+    script = f"until [ -e go ]; do sleep 0.02; done; {EXCHANGE}; touch done; sleep 60"
+    await run("run_command", command=script, background=True)
+    (root / "go").touch()
+    while not (root / "done").exists():
+        await asyncio.sleep(0.02)
+    first = await run("read_result", call_id="job-1")
+    assert file.read_text() == "whole\n"
+    assert "docs/AGENTS.md is in its place again" in first.for_model
+    again = await run("read_result", call_id="job-1")
+    assert again.for_model.count("is in its place again") == 1, "it is named once"
+    await ctx.commands.jobs.close()
+
+
+async def test_a_look_in_the_middle_of_an_exchange_does_not_help_it(
+    run: RunTool, ctx: ToolContext, root: Path
+) -> None:
+    file = make(root, "docs/AGENTS.md")
+    half, rest = EXCHANGE.split("; ", 1)
+    wait = "until [ -e go ]; do sleep 0.02; done"
+    await run(
+        "run_command", command=f"sleep 0.7; {half}; touch half; {wait}; {rest}", background=True
+    )
+    while not (root / "half").exists():
+        await asyncio.sleep(0.02)
+    looked = await run("read_result", call_id="job-1")
+    assert "elsewhere now: d/AGENTS.md" in looked.for_model
+    (root / "go").touch()
+    [job] = ctx.commands.jobs.all
+    await asyncio.wait({job.task})
+    assert file.read_text() == "whole\n"
+    assert "docs/AGENTS.md is in its place again" in job.text
+
+
+async def test_what_the_user_saved_while_a_job_runs_is_what_comes_back(
+    run: RunTool, ctx: ToolContext, root: Path
+) -> None:
+    file = make(root, "docs/AGENTS.md")
+    wait = "touch begun; until [ -e go ]; do sleep 0.02; done"
+    await run("run_command", command=f"{wait}; {EXCHANGE}", background=True)
+    while not (root / "begun").exists():
+        await asyncio.sleep(0.02)
+    make(root, "docs/AGENTS.md.new", "by the user\n").replace(file)  # as an editor saves
+    await run("read_result", call_id="job-1")
+    (root / "go").touch()
+    [job] = ctx.commands.jobs.all
+    await asyncio.wait({job.task})
+    assert file.read_text() == "by the user\n"

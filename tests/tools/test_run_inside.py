@@ -16,8 +16,10 @@ from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 class Overtaken(Sandbox):
     """A sandbox whose hidden file another program removes just before the mount."""
 
-    def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
-        found = super().options(profile, guarded)
+    def options(
+        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+    ) -> list[str]:
+        found = super().options(profile, guarded, network=network)
         (self.root / ".env").unlink(missing_ok=True)
         return found
 
@@ -25,8 +27,15 @@ class Overtaken(Sandbox):
 class Unmakable(Sandbox):
     """A sandbox that bubblewrap cannot make."""
 
-    def options(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
-        return [*super().options(profile, guarded), "--ro-bind", "/nowhere", "/nowhere"]
+    def options(
+        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+    ) -> list[str]:
+        return [
+            *super().options(profile, guarded, network=network),
+            "--ro-bind",
+            "/nowhere",
+            "/nowhere",
+        ]
 
 
 async def run(sandbox: Sandbox, script: str) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from swecli.models.changed_files import ChangedFile
 from swecli.models.message import Decision, Mode, ToolCall, ToolResult
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import execute
@@ -34,7 +35,7 @@ def sandbox(ctx: ToolContext, root: Path) -> Sandbox:
     made = Sandbox("auto", root, ctx.commands.environ)
     if made.problem:
         pytest.skip(f"no sandbox on this machine: {made.problem}")
-    ctx.commands.sandbox = made
+    ctx.commands.open_sandbox = lambda: made
     return made
 
 
@@ -61,6 +62,11 @@ class Recorder:
         return nullcontext([])
 
     def take_notices(self) -> list[str]:
+        return []
+
+    async def changed_files(
+        self, session_id: str, number: int, *, is_cancelled: bool
+    ) -> list[ChangedFile]:
         return []
 
 
@@ -341,9 +347,10 @@ async def test_a_command_that_misses_a_file_at_home_is_told_that_home_is_hidden(
     home.mkdir()
     (home / "notes").touch()
     ctx.commands.environ = {**os.environ, "HOME": str(home)}
-    ctx.commands.sandbox = Sandbox("auto", root, ctx.commands.environ)
-    if ctx.commands.sandbox.problem:
-        pytest.skip(f"no sandbox on this machine: {ctx.commands.sandbox.problem}")
+    sandbox = Sandbox("auto", root, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
+    if sandbox.problem:
+        pytest.skip(f"no sandbox on this machine: {sandbox.problem}")
     result = await run("run_command", command="cat ~/notes")
     assert "the home folder hidden" in result.for_model
     assert "hidden" not in (await run("run_command", command="cat notes")).for_model
@@ -360,7 +367,8 @@ async def test_git_commits_in_a_linked_work_tree(
     git("commit", "-q", "--allow-empty", "-m", "first", at=root)
     tree = root.parent / "tree"
     git("worktree", "add", "-q", str(tree), at=root)
-    ctx.commands.sandbox = Sandbox("auto", tree, ctx.commands.environ)
+    sandbox = Sandbox("auto", tree, ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
     run = make_run(replace(ctx, root=tree), permissions, answers)
     permissions.mode = "auto"
     for command in ("git status", "git log -1"):
@@ -395,7 +403,8 @@ async def test_the_root_of_the_file_system_has_no_sandbox(ctx: ToolContext, sett
 async def test_required_refuses_every_command_where_there_is_no_sandbox(
     run: RunTool, ctx: ToolContext, answers: Answers
 ) -> None:
-    ctx.commands.sandbox = Sandbox("required", Path("/"), ctx.commands.environ)
+    sandbox = Sandbox("required", Path("/"), ctx.commands.environ)
+    ctx.commands.open_sandbox = lambda: sandbox
     for command in ("ls", "touch made"):
         result = await run("run_command", command=command)
         assert result.for_model.startswith("The setting sandbox is required, and there is none:")

@@ -39,7 +39,7 @@ def sandbox(ctx: ToolContext, root: Path, permissions: Permissions) -> Sandbox:
     made = Sandbox("auto", root, ctx.commands.environ)
     if made.problem:
         pytest.skip(f"no sandbox on this machine: {made.problem}")
-    ctx.commands.sandbox = made
+    ctx.commands.open_sandbox = lambda: made
     permissions.mode = "edits"
     return made
 

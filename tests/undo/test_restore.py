@@ -74,7 +74,7 @@ def test_a_restoring_that_was_cut_off_is_completed_by_a_second_one(tmp_path: Pat
         changes.append(FileChange(str(path), versions.read_state(str(path)), target))
     Path("a").write_text("before")  # was restored already
     restored = restore_files(changes, versions)
-    assert restored.done == changes
+    assert restored.changes == changes
     assert restored.failed == {}
     assert (Path("a").read_text(), Path("b").read_text()) == ("before", "before")
 

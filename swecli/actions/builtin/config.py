@@ -49,10 +49,19 @@ def path(file: Path, asked: Invocation) -> ActionResult:
     return ActionResult({"path": str(file), "exists": file.is_file()}, (str(file),))
 
 
+@Action(Need.SETTINGS_FILE, in_session=False)
+def edit(file: Path, asked: Invocation) -> ActionResult:
+    """Open your settings file in $VISUAL or $EDITOR"""
+    # late: as above
+    from swecli.actions.settings import edit_settings
+
+    return edit_settings(file)
+
+
 shell_family = Family(
     "config",
     "Show and change the settings, and where each value comes from",
-    (get, set_, path),
+    (get, set_, path, edit),
     default="get",
 )
 

@@ -3,10 +3,10 @@ session's own."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.actions.findings import open_store
+from swecli.config.paths import project_root
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
 from swecli.models.errors import UsageError
 from swecli.models.finding import Finding, FindingState
@@ -72,7 +72,7 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
     store = open_store(sessions, asked.folder)
     finding = store.get(asked.text)
-    page = view(finding, Path(store.project), store.history(finding.id))
+    page = view(finding, project_root(asked.folder), store.history(finding.id))
     lines = tuple(map(redact, page.lines()))
     return ActionResult(redact_value(finding.to_json()), lines)
 

@@ -49,7 +49,7 @@ def allow(runtime: Runtime, asked: Invocation) -> ActionResult:
         rules.remove(rule)
         raise BadInput(
             f"{rule.kind!r} is neither a tool nor a kind of permission.",
-            "Kinds: run, edit, read, fetch",
+            "Kinds: run, edit, read, fetch, mcp",
         )
     meaning = rule.kind if rule.pattern is None else f"{rule.kind}({rule.pattern})"
     line = f"allowed in this session: {meaning} · always: swecli config set allow RULE ..."

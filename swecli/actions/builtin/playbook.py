@@ -1,18 +1,71 @@
-"""`/playbook` and `swecli playbook`: the learned strategies. What the actions do is in `playbook/actions`, and
-what needs git or a model in `actions`."""
+"""`/playbook`, `/good`, `/bad`, `/reflect` and `swecli playbook`: the learned strategies, and what teaches them.
+What the actions do is in `playbook/actions`, and what needs git or a model in `actions`."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from swecli.actions.sharing import share, show
 from swecli.actions.trial import try_
-from swecli.models.action import Family
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.playbook.actions.belonging import adopt, separate
 from swecli.playbook.actions.change import add, edit, remove, review, undo
 from swecli.playbook.actions.show import list_, why
+
+if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
+    from swecli.playbook.learning.service import LearningService
+
+_REASON = Words("[WHY]", is_text=True)
+_SESSION = Flag("--session", "another session than this directory's last", "ID", in_session=False)
+
+
+@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+async def good(learning: LearningService, asked: Invocation) -> ActionResult:
+    """Mark the last turn good; a model says which strategies helped"""
+    # late: not needed to declare an action
+    from swecli.actions.learning import mark_turn
+
+    return await mark_turn(learning, asked, is_good=True)
+
+
+@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
+    """Mark the last turn bad; a model says which strategies hurt"""
+    # late: as above
+    from swecli.actions.learning import mark_turn
+
+    return await mark_turn(learning, asked, is_good=False)
+
+
+@Action(Need.REFLECTING, Words("[T7|stop]", shell_name="T7"), (_SESSION,), is_command=True)
+async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
+    """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
+    # late: as above
+    from swecli.actions.learning import reflect_on_turn
+
+    return await reflect_on_turn(learning, asked)
+
 
 playbook = Family(
     "playbook",
     "Show and change learned strategies",
-    (list_, show, why, add, edit, remove, undo, review, share, try_),
+    (
+        list_,
+        show,
+        why,
+        add,
+        edit,
+        remove,
+        undo,
+        review,
+        adopt,
+        separate,
+        share,
+        try_,
+        good,
+        bad,
+        reflect,
+    ),
     default="list",
     default_in_shell="list",
     aliases=("strategies",),

@@ -1,4 +1,4 @@
-"""`/search`, `/rename`, `/fork` and `swecli sessions`: find a session, name it, copy it."""
+"""`/search`, `/rename`, `/fork`, `/export` and `swecli sessions`: find a session, name it, copy it, give it away."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     from swecli.store.session_manager import SessionManager
 
 _MAX_LISTED = 20
+_FORMATS = {
+    "html": "one page, for a browser",
+    "md": "Markdown",
+    "json": "everything, can be imported again",
+}
 _LIMIT = Flag("--limit", f"at most so many (default {_MAX_LISTED})", "N")
 
 
@@ -24,9 +29,16 @@ _LIMIT = Flag("--limit", f"at most so many (default {_MAX_LISTED})", "N")
 )
 def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     """Newest first"""
-    folder = str(asked.folder) if "--here" in asked.flags else None
+    folder = None
+    place = None
+    if "--here" in asked.flags:
+        # late: the prompt completes the names of the actions before git's module is loaded
+        from swecli.tools.projects import open_project
+
+        folder = str(asked.folder)
+        place = open_project(sessions.database, asked.folder)
     limit = parse_count(asked.value("--limit"), _MAX_LISTED)
-    listed = sessions.catalog.list_sessions(folder, limit)
+    listed = sessions.catalog.list_sessions(folder, limit, place=place)
     rows = tuple(
         (
             session.id,
@@ -96,9 +108,29 @@ def fork(sessions: SessionManager, asked: Invocation) -> ActionResult:
     return ActionResult({"session_id": copy.id}, (line,))
 
 
+@Action(
+    Need.NAMED_SESSION,
+    Words("[html|md|json] [FILE]", "write it to this file in place of printing JSON"),
+    (
+        Flag(
+            "--format", "the format of what is printed", choices=tuple(_FORMATS), in_session=False
+        ),
+        Flag("--with-secrets", "do not redact, to move it to another machine", in_session=False),
+    ),
+    complete=lambda runtime: list(_FORMATS.items()),
+    is_command=True,
+)
+def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Write a session as a page (html), Markdown or JSON, secrets redacted"""
+    # late: most sessions are never exported
+    from swecli.actions.exporting import export_session
+
+    return export_session(sessions, asked)
+
+
 sessions = Family(
     "sessions",
     "List, show, search, rename, fork, delete, export, import or replay sessions",
-    (list_, search, rename, fork),
+    (list_, search, rename, fork, export),
     default="list",
 )

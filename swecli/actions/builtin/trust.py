@@ -41,7 +41,11 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     lines = [f"{root}, trusted since {_format_since(trust)}"]
     for name in sorted(trust.approved):
         lines += _compare(trust, name)
-    new = [path for path in find_project_files(root) if trust.name_of(path) not in trust.approved]
+    # late: as for `_compare`
+    from swecli.tools.nested_instructions import find_nested_instructions
+
+    files = find_project_files(root, find_nested_instructions(root, None))
+    new = [path for path in files if trust.name_of(path) not in trust.approved]
     lines += [f"  {trust.name_of(path)}: new since then, not used" for path in new]
     return ActionResult(_as_json(trust), tuple(lines))
 

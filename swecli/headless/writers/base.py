@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from swecli.headless.plain import LONGEST_LINE, complaint, dumps
+from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
     Event,
@@ -21,6 +21,7 @@ from swecli.models.events import (
     TurnStarted,
     UsageReported,
 )
+from swecli.models.json_value import dumps
 from swecli.models.message import Mode, ToolCall, Usage
 from swecli.text import one_line, sanitize
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from swecli.headless.plain import dumps
 from swecli.headless.writers.base import Writer
 from swecli.models.events import (
     Event,
@@ -21,6 +20,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.ids import uuid7
+from swecli.models.json_value import dumps
 from swecli.models.message import Mode, Usage
 
 # our modes by Claude Code's names

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from swecli.headless.plain import dumps
 from swecli.headless.writers.base import Writer
+from swecli.models.json_value import dumps
 
 
 class _Json(Writer):

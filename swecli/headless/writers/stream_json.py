@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from swecli.headless.plain import dumps
 from swecli.headless.writers import json
 from swecli.models.events import Event, to_json
+from swecli.models.json_value import dumps
 
 
 class _StreamJson(json.FORMAT):

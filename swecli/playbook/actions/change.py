@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from swecli.models.action import (
     Question,
     Words,
 )
-from swecli.models.doubts import ACCEPTED, doubt_in, is_doubt, replaced_by
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.playbook import AppliedDelta, Bullet, Delta, Evidence, Op
@@ -113,6 +112,7 @@ def _user_content(content: str) -> dict[str, Any]:
         Flag(_OFF, "keep it, but out of prompts"),
         Flag(_ON, "use it again, also one that was removed"),
         Flag("--scope", "where it applies", "project|user"),
+        Flag("--paths", "the files that it is for, such as bench/**; all: every file", "GLOBS"),
         Flag("--when", "more words that bring it into a prompt", "WORDS"),
     ),
     during_turn=True,
@@ -122,10 +122,11 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     ctx = ActionContext.of(sessions, asked)
     scope = asked.value("--scope")
     when = asked.value("--when")
+    paths = asked.value("--paths").split()
     flags = {_PIN, _ON, _OFF} & asked.flags.keys()
     bullet = ctx.find("".join(asked.words[:1]), include_deleted=_ON in flags)
     text = " ".join(asked.words[1:])
-    if not (text or flags or scope or when):
+    if not (text or flags or scope or when or paths):
         usage = f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         raise ctx.usage_error("There is nothing to change.", usage)
     if _OFF in flags and len(flags) > 1:
@@ -138,10 +139,11 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     fields: dict[str, Any] = {"when": when} if when else {}
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
+    fields |= {"paths": [] if paths == ["all"] else paths} if paths else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not bullet.seems_harmful:
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, when]).strip())
+    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
     ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -152,6 +154,7 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
         ("is changed", text),
         ("matches other words too", when),
         (f"applies to {reach}", scope),
+        (f"is for {'all files' if paths == ['all'] else ', '.join(paths)}", paths),
         ("is pinned: every prompt contains it", _PIN in flags),
         ("is disabled: stored, but not used in prompts", _OFF in flags),
         ("is active", _ON in flags),
@@ -214,7 +217,7 @@ def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
     ctx = ActionContext.of(sessions, asked)
     waiting = [bullet for bullet in ctx.bullets() if _needs_review(bullet)]
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-    reasons = {bullet.id: _review_reason(bullet, evidence[bullet.id]) for bullet in waiting}
+    reasons = {bullet.id: _review_reason(bullet) for bullet in waiting}
     if not asked.words:
         return _questions(ctx, reasons, evidence)
     if len(asked.words) != 2 or asked.words[1] not in ("use", "remove"):
@@ -225,10 +228,9 @@ def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")
     quotes = _user_evidence(ctx, f"{decision} {bullet.id}")
     if decision == "use":
-        quotes = tuple(replace(quote, source=ACCEPTED) for quote in quotes)
+        quotes = tuple(replace(quote, is_consent=True) for quote in quotes)
         ops = _accept(bullet, quotes)
-        replaced = replaced_by(evidence[bullet.id])
-        present = [name for name in replaced if name in ctx.session.playbook.bullets]
+        present = [name for name in bullet.replaces if name in ctx.session.playbook.bullets]
         ops += [Op("REMOVE", name, evidence=quotes) for name in present]
         clause = "is active"
         hint = ""
@@ -254,16 +256,16 @@ def _needs_review(bullet: Bullet) -> bool:
     """Return True for a quarantined, stale or probably harmful strategy."""
     if bullet.state in ("disabled", "deleted"):
         return False
-    return bullet.state == "quarantined" or bool(bullet.stale) or bullet.seems_harmful
+    is_open = bullet.state == "quarantined" or bullet.doubt is not Doubt.NONE
+    return is_open or bool(bullet.stale) or bullet.seems_harmful
 
 
-def _review_reason(bullet: Bullet, evidence: Sequence[Evidence]) -> str:
+def _review_reason(bullet: Bullet) -> str:
     if bullet.stale:
         return f"stale: {bullet.stale}"
     if bullet.seems_harmful:
         return f"it seems to do harm: helped {bullet.helpful}, hurt {bullet.harmful}"
-    doubt = doubt_in(evidence)
-    return doubt.why if doubt else f"it comes from {bullet.trust}"
+    return bullet.reason_of_doubt or f"it comes from {bullet.trust}"
 
 
 def _questions(
@@ -279,7 +281,7 @@ def _questions(
         bullet = ctx.session.playbook.bullets[name]
         value.append({"id": name, "what": bullet.state, "why": reason, "content": bullet.content})
         lines.append(f"{name} {bullet.content} ({reason})")
-        others = [item for item in evidence[name] if not is_doubt(item)]  # the doubt is the reason
-        questions.append(Question(name, bullet.content, reason, format_sources(ctx, others)))
+        sources = format_sources(ctx, evidence[name])
+        questions.append(Question(name, bullet.content, reason, sources))
     hint = f"For example: {ctx.command} review {next(iter(reasons))} use"
     return ActionResult(value, tuple(lines), note=hint, questions=tuple(questions))

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
-from swecli.models.doubts import ACCEPTED, REPLACES, is_doubt
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Scope
+from swecli.models.playbook import AppliedDelta, Bullet, Evidence, Trust
 from swecli.playbook.action import ActionContext, resolve_file, summarize
+from swecli.playbook.actions.belonging import list_left
 from swecli.playbook.team import TEAM
 from swecli.text import shorten
 
@@ -25,10 +25,12 @@ _MAX_LISTED = 100  # strategies that are printed; `--json` and `--verbose` conta
 _MAX_TURNS = 10  # turns and verdicts that are printed of a strategy
 # How an outcome's tag is called beside the effects that a reflecting model names.
 _EFFECT_OF = {"helpful": "helped", "harmful": "hurt"}
-_REACH: dict[Scope, str] = {
-    "session": "this session",
-    "project": "this project",
-    "user": "all projects",
+_SAID_BY: dict[Trust, str] = {
+    "user": "you",
+    "reasoning": "a model",
+    "repository": "a file",
+    "tool": "a result",
+    "web": "a page",
 }
 _COUNTED_ONLY = "irrelevant"  # the effect whose exchanges `show` does not list
 
@@ -42,6 +44,7 @@ def _format_time(moment: datetime) -> str:
     Words(shell_name="N"),
     (
         Flag("--log", "list the newest changes instead (a number: how many)"),
+        Flag("--all", "list instead what is stored for folders that are gone"),
         Flag("--verbose", "with how often each was used, and the project's totals"),
         Flag("--export", "write them to a Markdown file (-: print it)", "FILE"),
         Flag("--force", "overwrite that file"),
@@ -55,6 +58,8 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
         return _export(ctx, asked.value("--export"), force="--force" in asked.flags)
     if "--log" in asked.flags:
         return _log(ctx)
+    if "--all" in asked.flags:
+        return list_left(sessions, ctx.command)
     if asked.words:
         raise BadInput(
             f"Unexpected argument {asked.words[0]!r:.40}.",
@@ -70,17 +75,17 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
-    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies if that is
-    not this project; `verbose` adds how often it was used, its scope, and the project's totals."""
+    """Format one row per strategy, those in use first, of these the most helpful ones, with where it applies and who
+    said it; `verbose` adds how often it was used, and the project's totals."""
     ranked = sorted(bullets, key=_rank)
     rows = []
     for bullet in ranked:
-        reach = "" if bullet.scope == "project" else f", for {_REACH[bullet.scope]}"
+        origin = (bullet.reach, _SAID_BY[bullet.trust])
         counts = (str(bullet.helpful), str(bullet.harmful))
-        more = (str(bullet.uses), bullet.scope) if verbose else ()
+        more = (str(bullet.uses),) if verbose else ()
         team = ", team" if bullet.section == TEAM else ""
-        state = f"{_format_state(bullet)}{reach}{team}"
-        rows.append((bullet.id, state, *counts, *more, bullet.content))
+        state = f"{_format_state(bullet)}{team}"
+        rows.append((bullet.id, state, *origin, *counts, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
@@ -89,10 +94,10 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     elif len(rows) > _MAX_LISTED:
         notes.append(f"{len(rows) - _MAX_LISTED:,} more: {ctx.command} list --verbose")
         del rows[_MAX_LISTED:]
-    columns = ("used", "scope") if verbose else ()
+    columns = ("used",) if verbose else ()
     return ActionResult(
         [_bullet_json(bullet) for bullet in ranked],
-        head=("id", "state", "helped", "hurt", *columns, "strategy"),
+        head=("id", "state", "for", "said by", "helped", "hurt", *columns, "strategy"),
         rows=tuple(rows),
         note=" · ".join(notes),
     )
@@ -198,14 +203,16 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     verdicts = store.verdicts(bullet.id)
     changes = store.changes(bullet.id)
     turns = store.turns_shown(bullet.id, _MAX_TURNS)
-    reach = f"for {_REACH[bullet.scope]}"
-    facts = f"{bullet.kind} · {reach} · {_format_state(bullet)} · from {bullet.trust}"
+    origin = f"said by {_SAID_BY[bullet.trust]}"
+    facts = f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
     lines = [f"{bullet.id}  {bullet.content}", f"{facts} · used {bullet.uses} times"]
     if bullet.when:
         lines.append(f"when: {bullet.when}")
     lines.append(_format_counts(bullet, verdicts))
     if bullet.stale:
         lines.append(f"stale: {bullet.stale}")
+    if bullet.doubt:
+        lines.append(f"doubt: {bullet.reason_of_doubt}")
     lines += format_sources(ctx, evidence)
     listed = [verdict for verdict in verdicts if verdict.label != _COUNTED_ONLY]
     lines += [_format_verdict(ctx, verdict) for verdict in listed[-_MAX_TURNS:]]
@@ -258,11 +265,7 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
     for item in evidence:
         turn = _format_turn(ctx, item)
         place = f", {turn}" if turn else ""
-        if is_doubt(item):
-            lines.append(f"doubt: {item.quote}")
-        elif item.source == REPLACES:
-            lines.append(f"meant to replace {item.quote}")
-        elif item.source == ACCEPTED:
+        if item.is_consent:
             lines.append(f"you said yes to it{place}")
         else:
             lines.append(f'{_format_writer(item)}{place}: "{item.quote}"')

@@ -23,7 +23,8 @@ _MAX_REASON = 200  # characters of a reason
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """One thing to learn. `source` is what the reflector says of its `quote`: the user's, or from the result of the
-    call `call_id`. `scope` is "user" if it is said to hold everywhere, else "". `same_as` is the strategy that says
+    call `call_id`. `scope` is "user" if it is said to hold everywhere, else ""; `paths` are the globs of the files that
+    it is for, () for all. `same_as` is the strategy that says
     it already, `replaces` the one that it replaces, or removes if there is no `text`."""
 
     text: str = ""
@@ -33,6 +34,7 @@ class Lesson:
     source: Literal["user", "result"] = "user"
     call_id: str = ""
     scope: Literal["user", ""] = ""
+    paths: tuple[str, ...] = ()
     same_as: str = ""
     replaces: str = ""
 
@@ -65,10 +67,10 @@ ExchangeAnswers = dict[int, ExchangeAnswer]  # by the number of the turn
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a question was about. `known` are the ids of the strategies that each exchange may judge, by the number of
-    its turn, oldest first; `waiting` are those of proposals, which any exchange may confirm or replace."""
+    its turn, oldest first; `others` wait, or were stored since, and any exchange may confirm or replace them."""
 
     known: Mapping[int, Collection[str]]
-    waiting: Collection[str] = ()
+    others: Collection[str] = ()
 
 
 def read_answer(text: str, asked: Asked) -> tuple[ExchangeAnswers, str]:
@@ -103,7 +105,7 @@ def _read_exchange(item: JsonObject, number: int, asked: Asked) -> ExchangeAnswe
     known = asked.known[number]
     _read_effects(item.get("strategies", []), known, answer)
     answer.contradiction = _read_contradiction(item.get("contradictions", []), known, answer)
-    allowed = {*known, *asked.waiting}
+    allowed = {*known, *asked.others}
     lessons = [_read_lesson(lesson, allowed, answer) for lesson in item.get("lessons", [])]
     kept = _without_contradictions([lesson for lesson in lessons if lesson], answer)
     answer.lessons = _without_excess(kept, answer)
@@ -159,6 +161,7 @@ def _read_lesson(
         call_id=item.get("call_id", ""),
         # "project" is what a lesson is without a word on it, so it narrows nothing
         scope="user" if item.get("scope") == "user" else "",
+        paths=tuple(item.get("paths", ())),
         same_as=item.get("same_as", ""),
         replaces=item.get("replaces", ""),
     )
@@ -242,6 +245,7 @@ def answer_schema(exchanges: int) -> JsonObject:
             "from": {"type": "string", "enum": ["user", "result"]},
             "call_id": text,
             "scope": {"type": "string", "enum": ["project", "user"]},
+            "paths": {"type": "array", "items": text},
             "same_as": text,
             "replaces": text,
         }

@@ -10,6 +10,12 @@ _TOKEN = re.compile(
     r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?P<redirection>\d*>&\d*-?|&>>?)|(?P<operator>\|\||&&|\|&?|[;&\n])""",
     re.DOTALL,
 )
+# What a here-document gives to a program's input; its end is a line with the word behind `<<`.
+_HERE_DOCUMENT = re.compile(
+    r"""(?<!<)<<-?[ \t]*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)"""
+    r"(?:\n.*?(?=^[ \t]*(?P=end)[ \t]*$)[^\n]*|.*)",
+    re.DOTALL | re.MULTILINE,
+)
 _REDIRECTION = re.compile(r"\s*(?:\d*>&\d+-?|(?:&|\d*)>>?\s*[^\s&|;]+)")
 _ASSIGNMENT = re.compile(r"^(?:[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|\S*)\s+)+")
 _WRAPPER = re.compile(
@@ -43,6 +49,7 @@ class Check:
 def find_check(command: str, exit_code: int | None, output: str) -> Check:
     """Find the check that a finished command ran. Commands around it are seen through: those before and after it, and
     what its output was piped into."""
+    command = _HERE_DOCUMENT.sub(r"\g<rest>", command)
     pipelines = _split(command)
     names = [[normalize_command(simple) for simple in commands] for _, commands in pipelines]
     positions = [
@@ -51,7 +58,7 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
         for index, simple in enumerate(commands)
         if is_check(simple)
     ]
-    if not positions or "<<" in command:
+    if not positions:
         return Check()
     name = " && ".join(names[pipeline][index] for pipeline, index in positions)
     first, index = positions[0]

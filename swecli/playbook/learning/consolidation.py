@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from swecli.llm.model_json import read_object
-from swecli.models.doubts import quotations
 from swecli.models.json_value import JsonObject
 from swecli.models.playbook import CONSOLIDATED, Bullet, Delta, Op
 from swecli.models.session import Session
@@ -247,15 +246,17 @@ class Consolidation:
         is confirmed by that."""
         evidence = self.store.evidence_by_id((kept.id, old.id))
         fields: dict[str, Any] = {"trust": kept.trust}
-        waits = kept.state == "quarantined" and not needs_approval(kept, evidence[kept.id])
+        waits = kept.state == "quarantined" and not needs_approval(kept)
         if waits and not unknown_name(kept.content, self.session):
             of_kept = {item.session_id for item in evidence[kept.id]}
             of_old = {item.session_id for item in evidence[old.id]}
             if of_kept.isdisjoint(of_old):
                 fields = {"state": "unconfirmed"}
         # an UPDATE needs a field, and the same trust changes nothing but the evidence;
-        # doubts of the old one, and what it would replace, say nothing of the one that is kept
-        quotes = (replace(item, trust=old.trust) for item in quotations(evidence[old.id]))
+        # a yes to the old text is none to the one that is kept
+        quotes = (
+            replace(item, trust=old.trust) for item in evidence[old.id] if not item.is_consent
+        )
         self.ops.append(Op("UPDATE", kept.id, fields, tuple(quotes)))
 
     def _narrow(self, old: Bullet, finding: Finding) -> None:

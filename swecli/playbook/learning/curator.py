@@ -6,21 +6,11 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from swecli.models.doubts import (
-    ACCEPTED,
-    REPLACES,
-    RESTATED,
-    SEEN,
-    Doubt,
-    DoubtKind,
-    doubt_in,
-    is_asked,
-    quotations,
-)
+from swecli.models.doubts import Doubt
 from swecli.models.message import Origin
 from swecli.models.playbook import (
     LIVE,
@@ -38,7 +28,7 @@ from swecli.models.session import Session
 from swecli.playbook.learning.answer import Lesson
 from swecli.playbook.learning.evidence import CallDigest, TurnDigest
 from swecli.playbook.ranking import clean, most_similar, stems
-from swecli.playbook.wording import is_same_text, is_statement_in, names_in, normalize
+from swecli.playbook.wording import has_clauses, is_same_text, is_statement_in, names_in, normalize
 from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
@@ -56,8 +46,9 @@ _MIN_WORDS, _MIN_LETTERS = 3, 8  # a quote needs one of them; a wide letter coun
 class AddProposal:
     """A new bullet. `quote` is evidence copied from the turn, `call_id` the call whose result contains it ("": the
     user's words, or unknown). `replaces` is the id of a bullet that no longer holds. `scope` "" is that of the bullet
-    it replaces, else the project. `approved`: the user was asked and said yes; `from_result`: it is not the user's,
-    whoever wrote its quote."""
+    it replaces, else the project; `paths` () are those of that bullet. `approved`: the user was asked and said yes;
+    `from_result`: it is not the user's, whoever wrote its quote; `is_uncertain`: it may hold more than he wants to
+    keep."""
 
     content: str
     when: str = ""
@@ -65,9 +56,11 @@ class AddProposal:
     quote: str = ""
     call_id: str = ""
     scope: Scope | Literal[""] = ""
+    paths: tuple[str, ...] = ()
     replaces: str = ""
     approved: bool = False
     from_result: bool = False
+    is_uncertain: bool = False
 
     @classmethod
     def of(cls, lesson: Lesson) -> AddProposal:
@@ -79,6 +72,7 @@ class AddProposal:
             quote=lesson.quote,
             call_id=lesson.call_id,
             scope=lesson.scope,
+            paths=lesson.paths,
             replaces=lesson.replaces,
             from_result=lesson.source == "result",
         )
@@ -100,6 +94,25 @@ class Curator:
     def curate(self, adds: Sequence[AddProposal]) -> None:
         for add in adds:
             self._add(replace(add, content=clean(add.content), when=clean(add.when)))
+
+    def keep(self, statement: str) -> None:
+        """Keep a statement of the user's that no model has read. Behind a mark an errand may follow that is not to be
+        kept, so that he is asked."""
+        add = AddProposal(statement, kind="preference", quote=statement)
+        self._add(replace(add, content=clean(statement), is_uncertain=has_clauses(statement)))
+
+    def forget(self, statement: str) -> None:
+        """Remove what the user no longer wants, as no model has read: what says it in his words, else he is asked
+        about what is most like it."""
+        live = [bullet for bullet in self._bullets.values() if bullet.is_live]
+        same = [bullet for bullet in live if is_same_text(bullet.content, statement)]
+        old = same[0] if same else most_similar(statement, live)
+        if old is None:
+            self.refused.append(f'no strategy says "{shorten(redact(statement), _MAX_OLD)}"')
+            return
+        evidence = self._evidence(AddProposal("", quote=statement), "user" if same else "tool")
+        doubtful = Op("UPDATE", old.id, {"doubt": Doubt.TAKEN_BACK.value}, evidence)
+        self.ops.append(Op("REMOVE", old.id, evidence=evidence) if same else doubtful)
 
     def take(self, lessons: Sequence[Lesson], asked: Mapping[str, Bullet]) -> None:
         """Take a reflector's lessons. Those that name a bullet as it was `asked` about, and is no more, are refused."""
@@ -139,10 +152,6 @@ class Curator:
             if is_same_text(same.content, add.content):
                 self._repeat(add, same, trust or "tool")
                 return
-        earlier = self._find_earlier(add)
-        if earlier is not None:
-            self._take_again(add, earlier)
-            return
         if trust != "user":
             removed = most_similar(add.content, self.store.deleted_bullets(self.session))
             if removed is not None:
@@ -150,66 +159,19 @@ class Curator:
                 return
         self._add_new(add, trust, self._doubt(add, trust))
 
-    def _find_earlier(self, add: AddProposal) -> Bullet | None:
-        """Return the bullet that somebody else learned from the same words of the user, which are a reaction to one
-        turn and the query of the next; None without one. What `remember` stores for one quote twice is two bullets."""
-        words = normalize(add.quote)
-        if not words or add.from_result or add.replaces or self.digest.interaction < 1:
-            return None
-        by_hand = ("user", "remember")
-        for name, item in self._user_words_nearby():
-            if self.author in by_hand and item.source in by_hand:
-                continue
-            quote = normalize(item.quote)
-            if name in self._bullets and (words in quote or quote in words):
-                return self._bullets[name]
-        return None
-
-    def _user_words_nearby(self) -> Iterator[tuple[str, Evidence]]:
-        """Yield the user's words that strategies were learned from in this turn and beside it, each with its strategy;
-        also of those that wait because they are not his words."""
-        turns = range(self.digest.interaction - 1, self.digest.interaction + 2)
-        yield from self.store.user_words_in(self.session, turns[0], turns[-1])
-        waiting = [bullet.id for bullet in self._bullets.values() if bullet.state == "quarantined"]
-        for name, evidence in self.store.evidence_by_id(waiting).items():
-            for item in quotations(evidence) if is_asked(evidence) else ():
-                if item.session_id == self.session.id and item.interaction in turns:
-                    yield name, item
-
-    def _take_again(self, add: AddProposal, earlier: Bullet) -> None:
-        """Take a proposal made of words from which a bullet was learned earlier. That is kept, except that the words of
-        the user, or of the model that `remember`s, go before a reflector's. Who says that it holds in all projects is
-        not lost: that is asked about."""
-        instead = replace(add, replaces=earlier.id)
-        doubt = self._doubt(instead, "user")
-        is_wider = add.scope == "user" and earlier.scope != "user"
-        waits = earlier.state == "quarantined"
-        goes_before = self.author in ("user", "remember") or waits
-        if doubt is None and goes_before and not (waits and self._is_to_replace(earlier)):
-            self._rewrite(add, earlier)
-        elif is_wider and doubt is not None:
-            content = earlier.content if earlier.trust == "user" else add.content
-            self._add_new(replace(instead, content=content), "user", doubt)
-        else:
-            self._refuse(add, f"what its quote says is kept as {earlier.id}")
-
-    def _doubt(self, add: AddProposal, trust: Trust | None) -> Doubt | None:
-        """Return why a proposal must wait for the user's approval, None if it need not."""
+    def _doubt(self, add: AddProposal, trust: Trust | None) -> Doubt:
+        """Return why a proposal must wait for the user's approval."""
         if self.author == "user" or add.approved:
-            return None
+            return Doubt.UNCERTAIN if add.is_uncertain else Doubt.NONE
         if trust is None:
-            return Doubt(DoubtKind.OTHER, "the quote is not in your own words")
+            return Doubt.UNQUOTED
         if trust != "user":
-            return SEEN
+            return Doubt.SEEN
         if not self._is_said(add.content):
-            return RESTATED
-        return self._reach(add)
-
-    def _reach(self, add: AddProposal) -> Doubt | None:
-        """Return why even what the user said must wait, None if nothing speaks against it."""
+            return Doubt.RESTATED
         replaced = self._bullets.get(add.replaces)
         reason = self.objection(add.content, scope_of(add, replaced), replaced)
-        return Doubt(DoubtKind.REACHING, reason) if reason else None
+        return Doubt.REACHING if reason else Doubt.NONE
 
     def objection(self, content: str, scope: Scope, replaced: Bullet | None) -> str:
         """Return why even the user's words need a yes before they become the bullet `content` ("": none) in place of
@@ -233,33 +195,26 @@ class Curator:
         neither does the strategy that it repeats or replaces."""
         return self.author == "user" or is_statement_in(content, self.digest.own_texts)
 
-    def _add_new(self, add: AddProposal, trust: Trust | None, doubt: Doubt | None) -> None:
+    def _add_new(self, add: AddProposal, trust: Trust | None, doubt: Doubt) -> None:
         """Add a bullet in place of the one it replaces; with a doubt it is quarantined, and replaces nothing yet."""
         fields = _fields_of(add, self._bullets.get(add.replaces)) | {
-            "state": "active" if doubt is None else "quarantined",
+            "state": "quarantined" if doubt else "active",
             "trust": "user" if add.approved else _stored_trust(trust, doubt),
         }
-        evidence = self._evidence(add, fields["trust"])
-        if doubt is not None:
-            evidence += self._doubt_evidence(add, doubt)
-        self.ops.append(Op("ADD", fields=fields, evidence=evidence))
-        if add.replaces and doubt is None:
+        if doubt:
+            fields |= {"doubt": doubt.value, "replaces": [add.replaces] if add.replaces else []}
+        self.ops.append(Op("ADD", fields=fields, evidence=self._evidence(add, fields["trust"])))
+        if add.replaces and not doubt:
             self._remove(add)
 
-    def _doubt_evidence(self, add: AddProposal, doubt: Doubt) -> tuple[Evidence, ...]:
-        """Return the evidence of why a proposal waits, and what it replaces after a yes."""
-        quotation = self._evidence(add, "tool")[0]
-        reason = replace(quotation, source=doubt.kind, quote=doubt.why)
-        if not add.replaces:
-            return (reason,)
-        return (reason, replace(quotation, source=REPLACES, quote=add.replaces))
-
     def remove(self, add: AddProposal, old: Bullet) -> None:
-        """Remove the bullet `old`, which a proposal without content names, if the user says so."""
+        """Remove the bullet `old`, which a proposal without content names, if the user says so. What needs his yes
+        stays until he was asked."""
         if not self.quotes_user(add.quote):
             self.refused.append(f"{old.id} stays: the quote is not in the user's message")
-        elif not add.approved and (problem := self.objection("", old.scope, old)):
-            self.refused.append(f"{old.id} stays: {problem}, so only a yes of the user removes it")
+        elif not add.approved and self.objection("", old.scope, old):
+            fields = {"doubt": Doubt.TAKEN_BACK.value}
+            self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "tool")))
         else:
             self._remove(add)
 
@@ -301,38 +256,50 @@ class Curator:
         if is_in_use and old.trust == "user" and not is_wider:
             self._keep(same, old, by_id=by_id)
             return
-        waits_already = old.state == "quarantined" and self._is_to_replace(old)
-        doubt = self._doubt(same, "user")
-        if doubt is None and waits_already and self.author != "user":
-            doubt = Doubt(DoubtKind.REACHING, "it would replace another one")
-        if doubt is None:
+        doubt = self._doubt_about(same, "user", old)
+        if not doubt:
             fields = {
                 "trust": "user",
                 "scope": same.scope,
+                "paths": list(add.paths or old.paths),
                 "state": old.state if is_in_use else "active",
             }
             self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
             if instead:
                 self._remove(same)
         elif old.state == "quarantined":
-            evidence = self._evidence(add, "tool") + self._doubt_evidence(same, doubt)
-            self.ops.append(Op("UPDATE", old.id, {"trust": old.trust}, evidence))
+            self._wait_again(same, old, "tool", doubt)
         elif is_wider:
             self._add_new(replace(same, replaces=old.id), "user", doubt)
         elif not by_id:
-            self._refuse(add, f"{old.id} says it, and {doubt.why}")
+            self._refuse(
+                add,
+                f"{old.id} says it, and {doubt.describe(same.scope, [*filter(None, [instead])])}",
+            )
+
+    def _doubt_about(self, add: AddProposal, trust: Trust, old: Bullet) -> Doubt:
+        """Return why a proposal must wait that makes a bullet the user's: also because that would replace others."""
+        doubt = self._doubt(add, trust)
+        is_unasked = self.author != "user" and not add.approved
+        if not doubt and is_unasked and old.state == "quarantined" and old.replaces:
+            return Doubt.REACHING
+        return doubt
+
+    def _wait_again(self, add: AddProposal, old: Bullet, trust: Trust, doubt: Doubt) -> None:
+        """Let a bullet that waits take the text and the reach of a proposal, and the doubt about it."""
+        replaced = dict.fromkeys([*old.replaces, *filter(None, [add.replaces])])
+        replaced.pop(old.id, None)
+        fields = _fields_of(add, old) | {"doubt": doubt.value, "replaces": [*replaced]}
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
 
     def _keep(self, add: AddProposal, old: Bullet, *, by_id: bool) -> None:
         """Note that the user said again what is his already, and remove what it replaces."""
         if by_id:
             return  # what it replaces is removed by the caller, and the model repeats its own prompt
-        self.ops.append(Op("UPDATE", old.id, {"trust": "user"}, self._evidence(add, "user")))
+        fields = {"trust": "user"} | ({"paths": list(add.paths)} if add.paths else {})
+        self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
         if add.replaces:
-            doubt = None if add.approved else self._reach(add)
-            if doubt is not None:
-                self.refused.append(f"{add.replaces} stays: {doubt.why}")
-            else:
-                self._remove(add)
+            self.remove(replace(add, content=""), self._bullets[add.replaces])
 
     def _confirm(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool) -> None:
         """Add evidence to a bullet that a result repeats; `by_id`: the reflector says that it is the same. One that
@@ -352,34 +319,22 @@ class Curator:
         """Return why another result does not confirm a bullet, or ""."""
         if bullet.state == "disabled":
             return "it is switched off"
-        evidence = self.store.evidence(bullet.id)
-        if needs_approval(bullet, evidence):
-            return "it needs your approval"
-        if self._is_to_replace(bullet):
+        if bullet.replaces:
             return "it would replace another one"
+        if needs_approval(bullet):
+            return "it needs your approval"
+        evidence = self.store.evidence(bullet.id)
         if trust in ("repository", "web"):
             return "what is read twice is one observation"
         session_id = self.digest.session_id
         turns = [item.interaction for item in evidence if item.session_id == session_id]
         if self.digest.interaction in turns or (turns and not by_id):
             return "it comes from here"
-        if not self._is_shown_again(evidence):
+        if not is_shown_again(self.digest, evidence):
             return "no result here says what was seen first"
         if name := unknown_name(bullet.content, self.session, self.digest.calls):
             return f"{name} was never used here, so it needs your approval"
         return ""
-
-    def _is_shown_again(self, evidence: Sequence[Evidence]) -> bool:
-        """Return True if a command's result shows what the newest quotation of a bullet says."""
-        quotes = [item.quote for item in quotations(evidence)]
-        if not quotes:
-            return False
-        newest = quotes[-1].removesuffix("…")  # of a long one, its beginning is stored
-        results = [_searchable_text(call) for call in self.digest.calls if call.origin == "tool"]
-        return any(_contains_quote(newest, result) for result in results)
-
-    def _is_to_replace(self, bullet: Bullet) -> bool:
-        return any(item.source == REPLACES for item in self.store.evidence(bullet.id))
 
     @property
     def _bullets(self) -> Mapping[str, Bullet]:
@@ -399,15 +354,11 @@ class Curator:
         if is_same_text(add.content, old.content):
             self._repeat(replace(add, replaces=""), old, trust)
             return
-        waiting = doubt_in(self.store.evidence(old.id)) if old.state == "quarantined" else None
-        doubt = self._doubt(add, trust)
-        if doubt is None:
+        doubt = self._doubt_about(add, trust, old)
+        if not doubt:
             self._rewrite(add, old)
-        elif trust != "user" and waiting is not None and waiting.kind is DoubtKind.SEEN:
-            self._reword(add, old, trust)
-        elif trust != "user":
-            reason = f"seen in a result; it would replace {old.id}"
-            self._add_new(add, trust, Doubt(DoubtKind.OTHER, reason))
+        elif old.state == "quarantined" and (trust == "user" or old.doubt is Doubt.SEEN):
+            self._wait_again(add, old, trust if trust in OUTSIDE else "tool", doubt)
         else:
             self._add_new(add, trust, doubt)
 
@@ -416,12 +367,6 @@ class Curator:
         state = old.state if old.state in ("active", "pinned") else "active"
         fields = _fields_of(add, old) | {"trust": "user", "state": state}
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "user")))
-
-    def _reword(self, add: AddProposal, old: Bullet, trust: Trust) -> None:
-        """Change the content of a proposal that still waits, for a second exchange that shows the new one."""
-        doubt = self._doubt_evidence(replace(add, replaces=""), SEEN)
-        evidence = self._evidence(add, trust) + doubt
-        self.ops.append(Op("UPDATE", old.id, _fields_of(add, old), evidence))
 
     def _evidence(self, add: AddProposal, trust: Trust) -> tuple[Evidence, ...]:
         """Return the evidence of a proposal: its quote, and the user's yes if there was one."""
@@ -436,8 +381,8 @@ class Curator:
         if not add.approved:
             return (quotation,)
         said: Trust = "user" if self.quotes_user(add.quote) else "tool"
-        accepted = replace(quotation, source=ACCEPTED, quote="yes", trust="user")
-        return (replace(quotation, trust=said), accepted)
+        consent = replace(quotation, quote="yes", trust="user", is_consent=True)
+        return (replace(quotation, trust=said), consent)
 
     def _refuse(self, add: AddProposal, reason: str) -> None:
         self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {reason}')
@@ -474,12 +419,20 @@ def is_hand_written(store: PlaybookStore, bullet: Bullet) -> bool:
     return False
 
 
-def needs_approval(bullet: Bullet, evidence: Sequence[Evidence]) -> bool:
+def is_shown_again(digest: TurnDigest, evidence: Sequence[Evidence]) -> bool:
+    """Return True if a command's result shows what the newest quotation of a bullet says."""
+    quotes = [item.quote for item in evidence if not item.is_consent]
+    if not quotes:
+        return False
+    newest = quotes[-1].removesuffix("…")  # of a long one, its beginning is stored
+    results = [_searchable_text(call) for call in digest.calls if call.origin == "tool"]
+    return any(_contains_quote(newest, result) for result in results)
+
+
+def needs_approval(bullet: Bullet) -> bool:
     """Return True if only the user's yes brings a waiting bullet into prompts, however often it is seen."""
-    doubt = doubt_in(evidence)
-    if doubt is None or doubt.kind is not DoubtKind.SEEN:
-        return True
-    return bullet.trust not in OUTSIDE or bullet.scope == "user"
+    is_seen = bullet.doubt is Doubt.SEEN and bullet.trust in OUTSIDE
+    return not is_seen or bullet.scope == "user" or bool(bullet.replaces)
 
 
 def unknown_name(content: str, session: Session, calls: Sequence[CallDigest] = ()) -> str:
@@ -516,10 +469,10 @@ def _searchable_text(call: CallDigest) -> str:
     return f"{call.output} {call.reason} {values} {code}"
 
 
-def _stored_trust(trust: Trust | None, doubt: Doubt | None) -> Trust:
+def _stored_trust(trust: Trust | None, doubt: Doubt) -> Trust:
     """Return the trust of a new bullet; the user's only if nothing speaks against it."""
     if trust == "user":
-        return "user" if doubt is None else "tool"
+        return "tool" if doubt else "user"
     return trust if trust in OUTSIDE else "tool"
 
 
@@ -536,6 +489,7 @@ def _fields_of(add: AddProposal, replaced: Bullet | None) -> dict[str, Any]:
         "content": add.content,
         "kind": add.kind,
         "scope": scope_of(add, replaced),
+        "paths": list(add.paths or (replaced.paths if replaced is not None else ())),
         "anchors": list(find_anchors(add.content)),
     }
     return fields | ({"when": add.when} if add.when else {})

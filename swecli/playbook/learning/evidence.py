@@ -23,6 +23,7 @@ from swecli.playbook.learning.checks import (
     programs,
 )
 from swecli.playbook.learning.reactions import Reaction, words_of
+from swecli.playbook.wording import FORGET, REMEMBER
 from swecli.playbook.workspace import is_foreign
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
@@ -32,6 +33,8 @@ _RESULT_END = 400  # characters of each end of a result, and of one argument
 _QUERY_END = 4_000  # characters of each end of a query
 _ANSWER_END = 1_500  # characters of each end of an answer
 _MAX_REACTION = 2_000  # characters of a reaction
+# Characters of a message that is short. In 37 labelled exchanges, 9 of 10 messages after a turn that was wrong are.
+_SHORT = 90
 _CITATION = re.compile(rf"\[\s*(P-?{NUMBER}(?:\s*[,;&]\s*P-?{NUMBER})*)\s*\]", re.IGNORECASE)
 _NUMBER = re.compile(rf"P-?({NUMBER})", re.IGNORECASE)
 _QUOTED = re.compile(
@@ -158,13 +161,6 @@ class TurnDigest:
         return tuple(_QUOTED.sub(" … ", text) for text in (self.query, *words_of(self.reactions)))
 
     @property
-    def corrects_previous(self) -> bool:
-        """Whether the query begins with "no,", which judges the turn before."""
-        return (
-            self.interaction > 1 and re.match(r"\s*no\s*,", self.query, re.IGNORECASE) is not None
-        )
-
-    @property
     def checks(self) -> list[str]:
         """The keys of the checks that the turn ran."""
         return [*self._check_runs()]
@@ -181,9 +177,8 @@ class TurnDigest:
         checks = {name: of_check[-1].result for name, of_check in runs.items()}
         observed = _select_strongest(observations)
         friction = _has_friction(self) or (observed is not None and not observed.good)
-        first_success = any(check.passed and name not in last for name, check in checks.items())
         covered = _covered_failures(runs, last)
-        return TurnEvidence(self, observed, checks | covered, friction, first_success)
+        return TurnEvidence(self, observed, checks | covered, friction)
 
     def _check_runs(self) -> dict[str, list[_Run]]:
         """Return the runs of each check, oldest first."""
@@ -285,36 +280,46 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
-    """A turn's outcome (None: unknown), the last result of each check command, whether anything failed on the way
-    (`friction`), and whether a check passed for the first time. `is_processed`: rules' lessons are stored;
-    `remembered`: the model called `remember`; `stored` are the bullets that the turn's statements became. `before` is
-    the turn before in two lines, `started_at` tells the turn from a later one with its number."""
+    """A turn's outcome (None: unknown), the last result of each check command, and whether anything failed on the way
+    (`friction`). `is_processed`: rules' lessons are stored; `remembered`: the model called `remember`; `stored` are the
+    bullets that the turn's statements became, `stored_next` those of the next turn, whose query is the reaction.
+    `before` is the turn before in two lines, `started_at` tells the turn from a later one with its number."""
 
     digest: TurnDigest
     observed: Observation | None
     checks: Mapping[str, CheckResult]
     friction: bool
-    first_success: bool
     is_processed: bool = False
     remembered: bool = False
     stored: tuple[str, ...] = ()
+    stored_next: tuple[str, ...] = ()
     before: str = ""
     started_at: datetime | None = None
 
     @property
     def is_reacted_to(self) -> bool:
-        """Whether the user did more than to go on or to answer a question: marked, refused, interrupted, added a line
-        or took back."""
-        return any(
-            reaction.kind not in ("message", "answer", "end")
-            or (reaction.kind == "message" and reaction.when == "during")
-            for reaction in self.digest.reactions
-        )
+        """Whether the user did more than to go on or to answer a question: criticised, refused, interrupted, added a
+        line or took back. A short message afterwards mostly says something of the turn, in any language."""
+        return any(_is_about_the_turn(reaction) for reaction in self.digest.reactions)
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the user asked for something to be remembered or forgotten, and nothing came of it."""
+        asks = REMEMBER.match(self.digest.query) or FORGET.match(self.digest.query)
+        return asks is not None and not (self.remembered or self.stored)
 
     @property
     def known(self) -> tuple[str, ...]:
         """The bullets that may be judged: those shown, and those that the turn's statements became."""
         return tuple(dict.fromkeys((*self.digest.shown, *self.stored)))
+
+
+def _is_about_the_turn(reaction: Reaction) -> bool:
+    if reaction.kind == "message" and reaction.when == "after":
+        return len(reaction.text) <= _SHORT
+    if reaction.kind == "mark":
+        return reaction.value == "bad" or bool(reaction.text)
+    return reaction.kind not in ("answer", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,11 +406,13 @@ def _select_strongest(observations: Sequence[Observation]) -> Observation | None
 
 
 def _has_friction(digest: TurnDigest) -> bool:
-    """Return True after a refused call, a repeated failing call, a failing command or a loop stop."""
+    """Return True after a refused call, a repeated failing call, a failing command or check, or a loop stop."""
     failed: set[str] = set()
     for call in digest.calls:
         request = call.name + json.dumps(call.parameters, sort_keys=True, default=str)
         if call.denied or (request in failed and not call.ok) or call.passed is False:
+            return True
+        if call.check.passed is False:  # also where a pipe hides its status
             return True
         if not call.ok:
             failed.add(request)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from typing import Any, Literal
 
-from swecli.models.doubts import replaced_by
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage
 from swecli.models.playbook import (
     MARKS,
     TAG_OF,
+    AppliedDelta,
     Bullet,
     Delta,
     Op,
@@ -31,7 +32,7 @@ from swecli.playbook.learning.reactions import Reaction
 from swecli.playbook.learning.reflector_model import ReflectorCall
 from swecli.playbook.ranking import BulletIndex, clean
 from swecli.playbook.selection import RECALLED, Count, SelectionRequest
-from swecli.playbook.wording import REMEMBER
+from swecli.playbook.wording import FORGET, REMEMBER
 from swecli.playbook.workspace import note_anchors
 from swecli.redact import redact
 from swecli.store.records import StoredTurn, TurnLessons
@@ -44,17 +45,14 @@ _MAX_SUMMARY = 200  # characters of the query and of the answer before
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def _parse_remember(query: str) -> list[AddProposal]:
-    """Parse `remember that ...` and `remember: ...` in the first lines of a message, except questions. Later lines are
-    ignored, because they may quote a log or a page."""
-    proposals = list[AddProposal]()
-    for line in takewhile(REMEMBER.match, query.strip().splitlines()):
-        statement = REMEMBER.sub("", line, count=1).strip()
+def _read_statements(query: str, opening: re.Pattern[str]) -> Iterator[str]:
+    """Yield the sentences behind an opening in the first lines of a message, except questions. Later lines are ignored,
+    because they may quote a log or a page."""
+    for line in takewhile(opening.match, query.strip().splitlines()):
+        statement = opening.sub("", line, count=1).strip()
         sentence = _SENTENCE.split(statement)[0].strip()
         if sentence and not sentence.endswith("?"):
-            sentence = sentence[0].upper() + sentence[1:].rstrip(".")
-            proposals.append(AddProposal(sentence, kind="preference", quote=sentence))
-    return proposals
+            yield sentence[0].upper() + sentence[1:].rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +83,7 @@ class LessonBuilder:
         """Yield what the user did after a turn."""
         number = turn.interaction
         following = [message for message in self._messages(number + 1) if message.is_query]
-        # a mark with the words of the next query was inferred from it
-        if turn.mark and not (following and turn.why == redact(following[0].content)):
+        if turn.mark:
             yield Reaction("mark", turn.why, value=turn.mark)
         if self.sessions.file_changes.is_taken_back(self.session, number):
             yield Reaction("undo")
@@ -116,12 +113,13 @@ class LessonBuilder:
             evidence = replace(evidence, digest=replace(digest, shown=shown))
         changes = store.deltas_of_turns(self.session, number, number)
         changes = [change for change in changes if not change.undone]
-        stated = [change.added for change in changes if change.delta.author in _STATED]
+        following = store.deltas_of_turns(self.session, number + 1, number + 1)
         return replace(
             evidence,
             is_processed=bool(record.topic),
             remembered=any(change.delta.reason == REMEMBERED for change in changes),
-            stored=tuple(chain.from_iterable(stated)),
+            stored=_stated(changes),
+            stored_next=_stated(change for change in following if not change.undone),
             before=self._summarize(number - 1),
             started_at=record.started_at,
         )
@@ -136,16 +134,20 @@ class LessonBuilder:
         answer = shorten(digest.answer, _MAX_SUMMARY)
         return f"user: {query}\nassistant: {answer or '(no answer)'}"
 
-    def from_rules(self, turn: TurnEvidence) -> TurnLessons:
-        """Build the lessons that need no model; empty for a processed turn."""
+    def from_rules(self, turn: TurnEvidence, *, is_read: bool) -> TurnLessons:
+        """Build the lessons that need no model; empty for a processed turn. `is_read`: a model reads what the user
+        said; without one, his statements are taken as far as a rule can."""
         digest = turn.digest
         observed = turn.observed
         if turn.is_processed:
             return TurnLessons(digest.interaction)
         verdicts = self._outcome_verdicts(digest, observed)
         curator = self._curator("user", digest)
-        if not turn.remembered:
-            curator.curate(_parse_remember(digest.query))
+        if not turn.remembered and not is_read:
+            for statement in _read_statements(digest.query, REMEMBER):
+                curator.keep(statement)
+            for statement in _read_statements(digest.query, FORGET):
+                curator.forget(statement)
         choice = self.sessions.turns.choice(self.session.id, digest.interaction) or {}
         columns: dict[str, Any] = {"topic": _TURN}
         if observed is not None:
@@ -168,10 +170,9 @@ class LessonBuilder:
             held_back=tuple(choice.get("held_back", ())),
         )
 
-    def from_mark(self, number: int, *, good: bool, why: str, by_user: bool = True) -> TurnLessons:
-        """Build the lessons of a mark, which replaces an earlier mark of the turn; `by_user`: not inferred from the
-        next message. It judges the turn; which strategy is to blame, the reflector says. Raises BadInput if the turn
-        does not exist."""
+    def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
+        """Build the lessons of the user's mark, which replaces an earlier mark of the turn. It judges the turn; which
+        strategy is to blame, the reflector says. Raises BadInput if the turn does not exist."""
         digest = self.digest(number)
         record = self.sessions.turns.turn(self.session.id, number)
         assert record is not None, "its digest was loaded"
@@ -185,9 +186,8 @@ class LessonBuilder:
             for change in changes
             if change.delta.reason in MARKS and not change.undone
         )
-        author = "user" if by_user else "rules"
         # a random id: marks may repeat
-        delta = Delta(uuid7(), (), author, digest.session_id, number, f"mark {mark}")
+        delta = Delta(uuid7(), (), "user", digest.session_id, number, f"mark {mark}")
         return TurnLessons(number, delta, mark=mark, why=words, replaces=earlier)
 
     def from_answer(
@@ -292,6 +292,12 @@ class LessonBuilder:
         return tuple(verdicts)
 
 
+def _stated(changes: Iterable[AppliedDelta]) -> tuple[str, ...]:
+    """Return the strategies that the user's statements became in changes."""
+    stated = [change.reworded for change in changes if change.delta.author in _STATED]
+    return tuple(dict.fromkeys(chain.from_iterable(stated)))
+
+
 @dataclass(slots=True)
 class PlaybookMemory:
     """The playbook as the tools `remember` and `recall` use it."""
@@ -316,10 +322,12 @@ class PlaybookMemory:
         scope: Scope | Literal[""] = "",
         replaces: str = "",
         *,
+        paths: Sequence[str] = (),
         approved: bool = False,
     ) -> str:
         """Store a statement of the user's, in place of the bullet `replaces`; an empty text only removes that bullet.
-        `scope` "" is that of the bullet, else the project. `approved`: the user was asked and said yes. Returns a line
+        `scope` "" is that of the bullet, else the project; `paths` are the globs of the files that it is for.
+        `approved`: the user was asked and said yes. Returns a line
         for the model. Raises BadInput if nothing can be stored or removed."""
         session = self._session()
         curator = self._curator()
@@ -330,6 +338,7 @@ class PlaybookMemory:
             kind="preference",
             quote=quote,
             scope=scope,
+            paths=tuple(paths),
             replaces=old.id if old else "",
             approved=approved,
         )
@@ -358,11 +367,12 @@ class PlaybookMemory:
         if op.op == "REMOVE":
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
+        if op.doubt is Doubt.TAKEN_BACK:
+            return f"{name} stays until the user agrees: /playbook review"
         if bullet is None or bullet.is_live:
             return f"kept as {name}"
         line = f"kept as {name}, and needs the user's approval: /playbook review"
-        replaced = replaced_by(op.evidence)
-        return f"{line}; {replaced[0]} stays until then" if replaced else line
+        return f"{line}; {bullet.replaces[0]} stays until then" if bullet.replaces else line
 
     def recall(self, query: str) -> str:
         """Return the bullets that match a query as prompt text, "" if none, and record them as shown in this turn."""

@@ -20,7 +20,7 @@ def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bull
     """Format exchanges, oldest first and without secrets, as one fenced JSON object."""
     calls = sum(len(turn.digest.calls) for turn in exchanges)
     max_end = max(_MIN_END, _MAX_RESULTS // (2 * max(1, calls)))
-    known = {name for turn in exchanges for name in turn.known}
+    known = {name for turn in exchanges for name in (*turn.known, *turn.stored_next)}
     waiting = [bullet for bullet in list_waiting(bullets) if bullet.id not in known]
     return fence(
         {
@@ -63,6 +63,7 @@ def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], max_end: int) -
         "shown": [_strategy(bullets[name]) for name in digest.shown if name in bullets],
         "cited": list(digest.cited),
         "stored": [_strategy(bullets[name]) for name in turn.stored if name in bullets],
+        "stored_next": [_strategy(bullets[name]) for name in turn.stored_next if name in bullets],
     }
     return {name: value for name, value in fields.items() if value}
 

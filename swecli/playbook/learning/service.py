@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swecli.config.settings import Settings
-from swecli.models.doubts import is_asked, quotations, replaced_by
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
-from swecli.models.playbook import AppliedDelta, Bullet, Effect, Verdict
+from swecli.models.playbook import AppliedDelta, Bullet, Effect, Op, Verdict
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.playbook.action import format_op
 from swecli.playbook.learning import consolidation, lessons
@@ -25,6 +26,7 @@ from swecli.playbook.learning.answer import (
     read_answer,
 )
 from swecli.playbook.learning.contradictions import UntoldContradictions
+from swecli.playbook.learning.curator import is_shown_again
 from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
@@ -55,7 +57,7 @@ LearningEvent = PlaybookUpdated | ReflectionFailed
 
 @dataclass(frozen=True, slots=True)
 class RulesResult:
-    """A turn whose lessons from rules are stored. If `needs_model`, `reflect` is due."""
+    """A turn whose lessons from rules are stored. If `needs_model`, `reflect` decides whether a model is asked."""
 
     interaction: int
     events: tuple[LearningEvent, ...] = ()
@@ -85,7 +87,8 @@ class LearningService:
     percent: int = 15  # of what the session costs that reflecting may cost
     tidy_template: str = ""  # the prompt of a consolidation; "" for none
     _reported: set[str] = field(default_factory=set)
-    _asked: set[str] = field(default_factory=set)  # strategies that the user was asked about
+    # strategies that the user was asked about, each with how much of what he said spoke of it
+    _asked: set[tuple[str, int]] = field(default_factory=set)
 
     @classmethod
     def open(
@@ -132,13 +135,13 @@ class LearningService:
         number = interaction or session.interactions
         try:
             turn = self._inspect(session, number)
-            needs_model = self._needs_model(session, turn, asked)
-            learned = self._lessons(session).from_rules(turn)
-            events = self._record(session, replace(learned, final=not needs_model))
-            # a model reads by itself what a message says of the turn before
-            inferred = turn.digest.corrects_previous and not self.reflector.reads_reactions
-            if inferred and not turn.is_processed:
-                events += self._mark_corrected(session, number - 1, turn.digest.query)
+            is_read = self.reflector.reads_reactions
+            learned = self._lessons(session).from_rules(turn, is_read=is_read)
+            is_done = turn.is_processed and not self._is_pending(session, number)
+            # what the user does next decides whether the model is asked
+            needs_model = self._has_model and (asked or not is_done)
+            refused = learned.delta.refused if learned.delta is not None else ()
+            events = self._record(session, replace(learned, final=not needs_model), refused)
             return RulesResult(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return RulesResult(number, (_failure(number, error),))
@@ -168,7 +171,7 @@ class LearningService:
         for turn in [self._inspect(session, number, ended=ended) for number in numbers]:
             if self._needs_model(session, turn, asked):
                 due.append(turn)
-            else:
+            elif self._is_pending(session, turn.digest.interaction):
                 self._record(session, TurnLessons(turn.digest.interaction, final=True))
         if not due:
             return []
@@ -176,7 +179,10 @@ class LearningService:
         newest = due[-1].digest.interaction
         asked_about = Asked(
             {turn.digest.interaction: turn.known for turn in due},
-            [bullet.id for bullet in list_waiting(bullets)],
+            [
+                *(bullet.id for bullet in list_waiting(bullets)),
+                *(name for turn in due for name in turn.stored_next),
+            ],
         )
         question = Question(
             template=self.reflector.template,
@@ -223,8 +229,8 @@ class LearningService:
         return _join(events)
 
     def pop_restated(self) -> list[Restated]:
-        """Return, once in this program, the strategies that wait because a model stored them as the user's, of this
-        session, in words that are not his, or further than he wrote. They wait for a yes."""
+        """Return, once in this program, what the user has to decide of what he said in this session: strategies that
+        are not in his words or reach further than he wrote, and those that he seems to take back."""
         session = self.sessions.current_session
         if session is None or not self.enabled or not session.interactions:
             return []
@@ -233,34 +239,31 @@ class LearningService:
         waiting = [
             bullet.id
             for bullet in sorted(bullets.values(), key=lambda bullet: bullet.number)
-            if bullet.state == "quarantined" and bullet.id not in self._asked
+            if bullet.doubt.is_about_users_words
         ]
         restated = list[Restated]()
         for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
-            quotes = quotations(evidence)
-            if quotes and quotes[-1].session_id == session.id and is_asked(evidence):
-                replaced = [bullets[old] for old in replaced_by(evidence) if old in bullets]
+            quotes = [item for item in evidence if not item.is_consent]
+            is_from_here = bool(quotes) and quotes[-1].session_id == session.id
+            if is_from_here and (name, len(quotes)) not in self._asked:
+                replaced = [bullets[old] for old in bullets[name].replaces if old in bullets]
                 restated.append(Restated(bullets[name], quotes[-1].quote, tuple(replaced)))
-                self._asked.add(name)
+                self._asked.add((name, len(quotes)))
         return restated
 
     def due(self) -> list[int]:
-        """Return the turns of the current session to which the newest turn's query is the reaction: those pending, and
-        the one before if the query corrects it."""
+        """Return the pending turns of the current session that have ended with their reaction: the query of the next
+        turn, and what that stored."""
         session = self.sessions.current_session
         if session is None or not self.enabled or not session.interactions:
             return []
         newest = session.interactions
         pending = [turn.interaction for turn in self.sessions.turns.pending(session.id)]
-        due = {number for number in pending if number < newest}
-        has_model = self.reflector.model is not None
-        if has_model and self._lessons(session).digest(newest).corrects_previous:
-            due.add(newest - 1)
-        return sorted(due)
+        return [number for number in pending if number < newest]
 
     def due_after_mark(self, good: bool, why: str) -> list[int]:
-        """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it was pending, or
-        the mark says that something was wrong, or what."""
+        """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it says that
+        something was wrong, or what."""
         session = self.sessions.current_session
         if session is None or not self.enabled or self.reflector.model is None:
             return []
@@ -268,7 +271,7 @@ class LearningService:
         turn = self.sessions.turns.turn(session.id, newest)
         if turn is None or turn.status == "running":
             return []
-        return [newest] if why or not good or self._is_pending(session, newest) else []
+        return [newest] if why or not good else []
 
     def _is_pending(self, session: Session, number: int) -> bool:
         pending = self.sessions.turns.pending(session.id)
@@ -306,10 +309,8 @@ class LearningService:
         others = SessionManager(self.sessions.database)
         other = others.resume(session_id, "")
         service = replace(self, sessions=others, enabled=True, _reported=set())
-        results = [service.after_turn(number) for number in numbers]
-        events = [event for result in results for event in result.events]
-        due = [result.interaction for result in results if result.needs_model]
-        events += await service.reflect(*due, ended=True)
+        events = [event for number in numbers for event in service.after_turn(number).events]
+        events += await service.reflect(*numbers, ended=True)
         self.sessions.playbook.refresh(session)
         name = f'"{other.title}"' if other.title else other.id[:_SESSION]
         return [
@@ -330,8 +331,8 @@ class LearningService:
             self.sessions.playbook.refresh(session)
             if not consolidation.is_worthwhile(session) or self._is_consolidated(session):
                 return []
-            folder = session.project or session.working_directory
-            newest = self.sessions.catalog.list_sessions(folder, 2)
+            place = ProjectPlace(session.project, session.subfolder or "")
+            newest = self.sessions.catalog.list_sessions(session.working_directory, 2, place=place)
             left = [other.id for other in newest if other.id != session.id]
             if not left:
                 return []
@@ -437,23 +438,31 @@ class LearningService:
         learned = self._lessons(session).from_mark(number, good=good, why=why)
         return self._record(session, learned)
 
-    def _mark_corrected(self, session: Session, number: int, words: str) -> list[LearningEvent]:
-        """Mark a turn as corrected by the user's next message, which says nothing of single strategies."""
-        learned = self._lessons(session).from_mark(number, good=False, why=words, by_user=False)
-        lines = (*learned.lines, "counts as corrected")
-        return self._record(session, replace(learned, lines=lines))
+    @property
+    def _has_model(self) -> bool:
+        """Whether a model reflects, now or once what it lacks is there."""
+        return self.reflector.model is not None or bool(self.reflector.missing)
 
     def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
-        """Return True if a model is due for the turn: for every turn if it is cheap, else after friction, a statement
-        of the user's that was stored, or a first success; for a processed turn as decided then."""
-        model = self.reflector.model
-        if model is None and not self.reflector.missing:
+        """Return True if a model is due for an exchange: for every one if it is cheap, else if something went wrong,
+        the user reacted to it or was not heard, or it may show again what a lesson waits for."""
+        if not self._has_model:
             return False
-        if turn.is_processed and not asked:
-            return self._is_pending(session, turn.digest.interaction)
-        success = turn.first_success and (model is None or self.reflector.reads_reactions)
-        reason = turn.friction or turn.remembered or success
-        return asked or self.reflector.every_turn or reason
+        if asked:
+            return True
+        if not self._is_pending(session, turn.digest.interaction):
+            return False  # another reflection, for which this one waited, was about it
+        if self.reflector.every_turn:
+            return True
+        is_eventful = turn.friction or turn.is_reacted_to or turn.is_unheard
+        return is_eventful or self._may_confirm(session, turn)
+
+    def _may_confirm(self, session: Session, turn: TurnEvidence) -> bool:
+        """Return True if a result of a turn shows again what a lesson that waits was seen in."""
+        waiting = list_waiting(session.playbook.bullets)
+        seen = [bullet.id for bullet in waiting if bullet.doubt is Doubt.SEEN]
+        sources = self.sessions.playbook.evidence_by_id(seen) if seen else {}
+        return any(is_shown_again(turn.digest, evidence) for evidence in sources.values())
 
     async def _ask(self, number: int, question: Question[Found]) -> ReflectorCall[Found]:
         """Ask the reflector, and record what it took with the turn `number`."""
@@ -562,11 +571,7 @@ def _report(
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
     # no question can show these where nobody can be asked
-    news += [
-        f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
-        for name, op in ops
-        if name in waiting and is_asked(op.evidence)
-    ]
+    news += [_format_waiting(op, name) for name, op in ops if name in waiting]
     verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
@@ -581,6 +586,13 @@ def _report(
         waiting=tuple(waiting),
         answer=tuple(_describe_answer(learned.interaction, answer, refused)) if answer else (),
     )
+
+
+def _format_waiting(op: Op, name: str) -> str:
+    """Format a proposal that waits: beside the user's words if it was made of them, else with the reason."""
+    if op.doubt.is_about_users_words and "content" in op.fields:
+        return f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
+    return format_op(op, name)
 
 
 def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:

@@ -55,7 +55,6 @@ class AsyncQueryProcessor:
                 async for event in events:
                     if isinstance(event, TurnStarted):
                         interaction = event.interaction
-                        program.start_reflecting()
                     has_output = has_output or isinstance(event, _OUTPUT)
                     program.show(event)
         except asyncio.CancelledError:

@@ -27,6 +27,8 @@ _SUBJECTS: Mapping[Need, Callable[[Runtime], object]] = {
     Need.AGENT: lambda runtime: runtime,
     Need.ANY_CONFIGURATION: lambda runtime: runtime.start,
     Need.SETTINGS: lambda runtime: replace(runtime.start, settings=runtime.settings),
+    Need.LEARNING: lambda runtime: runtime.learning,
+    Need.REFLECTING: lambda runtime: runtime.learning,
     Need.TRUST: lambda runtime: TrustLedger.find(runtime.start.paths),
 }
 
@@ -139,7 +141,11 @@ def derived_commands(own_forms: Sequence[Command]) -> list[Command]:
     members = [action for family in families for action in family.actions]
     declared: list[Action | Family] = [
         *(family for family in families if family.in_session),
-        *(action for action in find_declared(builtin, Action) if action not in members),
+        *(
+            action
+            for action in find_declared(builtin, Action)
+            if action.in_session and action not in members
+        ),
         *(action for action in members if action.is_command),
     ]
     taken = {command.name for command in own_forms}

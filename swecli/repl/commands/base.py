@@ -15,8 +15,8 @@ from swecli.repl.commands.plan_question import PlanQuestion
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import answer_question
 from swecli.repl.program import Program
-from swecli.repl.render.formatting import escape_invisible, short_path
-from swecli.text import one_line
+from swecli.repl.render.formatting import escape_invisible
+from swecli.text import one_line, short_path
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
@@ -64,7 +64,8 @@ class CommandContext:
         return await self.asker.choose(title, options, guarded=True, interrupts=False) == 0
 
     def report(self, result: ActionResult) -> None:
-        """Print a result: the table, then the lines, the first of several as a heading, then the note."""
+        """Print a result: the table, then the lines, the first of several as a heading, then the note, then what
+        happened."""
         if result.rows and _too_wide(result, self.screen.width):
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
@@ -82,6 +83,8 @@ class CommandContext:
                     self.screen.line(line, "" if index or result.rows else "head")
         for line in result.note.splitlines():
             self.screen.note(line)
+        for event in result.events:
+            self.renderer.show(event)
 
     async def approve(self, request: AskRequest) -> Decision:
         """Show a call and ask for approval, one question at a time. No answer, as when the terminal is closed, is a

@@ -17,11 +17,12 @@ from swecli.config.project_files import find_command_files, is_inside
 from swecli.config.trust import FolderTrust
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
-from swecli.regular_files import decode_text, read_regular
+from swecli.regular_files import read_regular
 from swecli.repl.commands import builtin
 from swecli.repl.commands.actions import derived_commands
 from swecli.repl.commands.base import Command, CommandContext
 from swecli.similar_names import similar_names
+from swecli.text import decode_text
 
 _ENTRY_POINTS = "swecli.commands"
 _MAX_LENGTH = 32_768  # characters

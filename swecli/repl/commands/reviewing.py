@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from pathlib import Path
 
 from swecli.actions.builtin.findings import check, dismiss, findings, list_
 from swecli.actions.builtin.review import review
 from swecli.actions.findings import open_store
 from swecli.actions.reviewing import apply_suggestion, conclude_repair, prepare_repair
+from swecli.config.paths import project_root
 from swecli.models.action import Action
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.events import ContextReduced, Event, Notice, StepRetried
@@ -123,7 +123,7 @@ async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 async def _show(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
-    finding_view = view(finding, Path(store.project), store.history(finding.id))
+    finding_view = view(finding, project_root(ctx.runtime.cwd), store.history(finding.id))
     ctx.screen.print(render_finding(finding, finding_view))
 
 
@@ -167,7 +167,7 @@ async def _check(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
 
 async def _open_in_editor(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
     finding = store.get(rest)
-    path = Path(store.project) / finding.path
+    path = project_root(ctx.runtime.cwd) / finding.path
     await ctx.asker.open_editor(ctx.runtime.start.environ, path, finding.line)
 
 

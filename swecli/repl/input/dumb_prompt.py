@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from swecli.repl.input.editor import run_editor
+from swecli.actions.editor import run_editor
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap

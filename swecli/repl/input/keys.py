@@ -25,10 +25,10 @@ from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.key_binding.key_bindings import KeyHandlerCallable
 from prompt_toolkit.keys import Keys
 
+from swecli.actions.editor import editor_command
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.input.clipboard_picture import parse_picture_path, save_clipboard_picture
-from swecli.repl.input.editor import editor_command
 from swecli.repl.input.history import LineHistory
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program

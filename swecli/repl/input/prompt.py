@@ -28,10 +28,10 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from swecli.actions.editor import run_editor
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.early_keys import keep_early_keys
-from swecli.repl.input.editor import run_editor
 from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.keys import make_keys

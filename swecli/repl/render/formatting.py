@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from swecli.text import unclear_character
 
@@ -15,15 +14,6 @@ def format_duration(milliseconds: float) -> str:
         return f"{max(0.0, seconds):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
-
-
-def short_path(path: Path) -> str:
-    """Return the path with the home folder as `~`."""
-    try:
-        inside = path.relative_to(Path.home())
-    except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
-        return str(path)
-    return f"~/{inside}" if inside.parts else "~"
 
 
 ESCAPED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # a character as `escape_invisible` writes it

@@ -211,6 +211,9 @@ class Renderer:
                 self._finish_streams()
                 self._is_retrying = False
                 self._activity.set_label("Thinking")
+            case events.FilesChanged():
+                self._finish_streams()
+                self._print_remark(event_lines.render_remark(event))
             case events.TurnFinished():
                 self._finish_turn(event)
             case events.TurnFailed():

@@ -216,25 +216,30 @@ def smell_family(smell: str) -> str:
     return max(families, key=families.count, default="")
 
 
-def _word_overlap(one: str, other: str) -> float:
+def _word_overlap(first: str, second: str) -> float:
     """Return the share, 0 to 1, of the shorter text's content words that the other contains; 0 if literals differ."""
-    literals = [set(_LITERAL.findall(text)) for text in (one, other)]
+    literals = [set(_LITERAL.findall(text)) for text in (first, second)]
     if all(literals) and not literals[0] & literals[1]:
         return 0.0
     words = [
-        {word.lower()[:7] for word in _WORD.findall(text) if len(word) > 3} for text in (one, other)
+        {word.lower()[:7] for word in _WORD.findall(text) if len(word) > 3}
+        for text in (first, second)
     ]
     return len(words[0] & words[1]) / min(map(len, words)) if all(words) else 0.0
 
 
 def _identify(
-    candidate: Finding, known: Sequence[Finding], reported: Collection[str] = ()
+    candidate: Finding, earlier_findings: Sequence[Finding], reported: Collection[str] = ()
 ) -> tuple[str, str]:
     """Return the id of the known finding that a candidate is, and of the one that it may be, which a model has to
     decide; "" for none. `reported` are ids that this review has reported: only overlapping lines match one of those."""
-    in_file = [old for old in known if old.path == candidate.path]
+    in_file = [old for old in earlier_findings if old.path == candidate.path]
     certain = [
-        *(old for old in known if old.path != candidate.path and _is_moved(old, candidate)),
+        *(
+            old
+            for old in earlier_findings
+            if old.path != candidate.path and _is_moved(old, candidate)
+        ),
         *(old for old in in_file if old.key == candidate.key),
         *(old for old in in_file if old.id == candidate.same_as and _is_nearby(old, candidate)),
         *(old for old in in_file if candidate.alias in old.aliases),
@@ -275,17 +280,17 @@ def _load(finding: Finding) -> Block:
 
 
 def identify_all(
-    findings: Iterable[Finding], known: Sequence[Finding], reported: Collection[str] = ()
+    findings: Iterable[Finding], earlier_findings: Sequence[Finding], reported: Collection[str] = ()
 ) -> list[Finding]:
     """Return the findings of one reply, a problem that it reports twice only once, each with the id of the known
     finding that it is, or of the one that it may be in `same_as`. `reported` are ids that earlier replies of this
     review have reported."""
     identified = list(findings)
     taken = set(reported)
-    keys = {old.key for old in known}
+    keys = {old.key for old in earlier_findings}
     in_order = sorted(enumerate(identified), key=lambda pair: pair[1].key not in keys)
     for index, candidate in in_order:  # those with a known key first
-        same, similar = _identify(candidate, known, taken)
+        same, similar = _identify(candidate, earlier_findings, taken)
         identified[index] = replace(candidate, id=same, same_as=similar)
         taken.add(same)
     unique: list[Finding] = []

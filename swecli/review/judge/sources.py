@@ -274,8 +274,8 @@ class Sources:
             name = relative_path(self.root, located)
             if not located.exists():
                 return Source(name, problem="there is no such file", missing=True)
-            if why := self.barrier(path) or self.barrier(name):
-                return Source(name, problem=why)
+            if denial := self.barrier(path) or self.barrier(name):
+                return Source(name, problem=denial)
             data = read_bytes(self.root, located, _MAX_BYTES)
         except ToolError as error:
             sentence = str(error).partition("\n")[0].partition(". ")[0]

@@ -101,8 +101,8 @@ class Verifier:
             if finding.id in result.judgements
         )
         self.store.update(judged, "check", self.model.name)
-        for name, known in result.duplicates.items():
-            self.store.merge(name, known)
+        for name, earlier_id in result.duplicates.items():
+            self.store.merge(name, earlier_id)
         session = sessions.current_session
         if session is not None and session.interactions and result.requests:
             figures = (result.requests, result.usage, result.cost, 0)
@@ -224,11 +224,9 @@ class Verifier:
         is_gone = before is not None and before.is_gone
         text: list[str] = []
         if finding.same_as:
-            known = self.store.get(finding.same_as)
-            claim = (
-                f"{known.code_smell_type} at {known.place}: {collapse_whitespace(known.message)}"
-            )
-            text.append(f"{finding.id} may be {known.id}, which is known: {claim}")
+            earlier = self.store.get(finding.same_as)
+            claim = f"{earlier.code_smell_type} at {earlier.place}: {collapse_whitespace(earlier.message)}"
+            text.append(f"{finding.id} may be {earlier.id}, which is known: {claim}")
         symbol = source.symbol_at(min(max(1, finding.line), max(1, len(source.lines))))
         first = symbol.first
         if symbol.last - first >= _MAX_LINES:

@@ -33,7 +33,7 @@ _RESOLVE = (
 @dataclass(frozen=True, slots=True)
 class Push:
     """What one push posts: `inline` findings as comments in the diff, `rest` in the summary's table, replies to the
-    comments of `fixed` ones (finding, comment id). `known` findings have a comment already."""
+    comments of `fixed` ones (finding, comment id). `already_posted` findings have a comment."""
 
     github: GitHub
     target: Target
@@ -42,7 +42,7 @@ class Push:
     gate: Gate
     inline: tuple[Finding, ...] = ()
     rest: tuple[Finding, ...] = ()
-    known: tuple[Finding, ...] = ()
+    already_posted: tuple[Finding, ...] = ()
     fixed: tuple[tuple[Finding, int], ...] = ()
 
     @property
@@ -54,7 +54,7 @@ class Push:
         counts = (
             f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
         )
-        return [*lines, f"{counts}, {len(self.known)} already posted"]
+        return [*lines, f"{counts}, {len(self.already_posted)} already posted"]
 
     @property
     def summary(self) -> str:
@@ -71,7 +71,7 @@ class Push:
         BadInput without a token, GitHubError if nothing could be posted."""
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
-            return [f"nothing new, {len(self.known)} already posted"]
+            return [f"nothing new, {len(self.already_posted)} already posted"]
         push = self
         problems: list[str] = []
         if self.inline:
@@ -123,13 +123,13 @@ def plan_push(
     assert github is not None, "a pull request is on GitHub"
     comments, replied = _own_comments(github, target.pr or 0)
     new: list[Finding] = []
-    known: list[Finding] = []
+    already_posted: list[Finding] = []
     fixed: list[tuple[Finding, int]] = []
     for finding in end.findings:
         fingerprint = finding.fingerprint
         if fingerprint in comments:
             if finding.is_open:
-                known.append(finding)
+                already_posted.append(finding)
             elif finding.state == "fixed" and fingerprint not in replied:
                 fixed.append((finding, comments[fingerprint]))
         elif gate.is_posted(finding):
@@ -155,7 +155,7 @@ def plan_push(
         gate=gate,
         inline=tuple(inline),
         rest=tuple(finding for finding in new if finding not in inline),
-        known=tuple(known),
+        already_posted=tuple(already_posted),
         fixed=tuple(fixed),
     )
 
@@ -222,7 +222,7 @@ def _close_fixed(push: Push) -> list[str]:
 def _build_summary(push: Push) -> str:
     """Return the summary: what was not read, counts, a folded table of findings without a comment, and the state."""
     lines = [] if push.end.complete else [f"**Incomplete:** {_escape(format_coverage(push.end))}\n"]
-    inline = len(push.inline) + len(push.known)
+    inline = len(push.inline) + len(push.already_posted)
     open_ones = pluralize(inline + len(push.rest), "open finding")
     dismissed = sum(finding.state == "dismissed" for finding in push.end.findings)
     failing = push.gate.describe(push.end.findings)
@@ -230,7 +230,7 @@ def _build_summary(push: Push) -> str:
     line += f" {failing}." if failing else ""
     line += f" {dismissed} dismissed." if dismissed else ""
     lines.append(line)
-    listed = [*push.rest, *(finding for finding in push.known if finding.state == "gone")]
+    listed = [*push.rest, *(finding for finding in push.already_posted if finding.state == "gone")]
     if listed:
         lines += [
             f"\n<details><summary>{len(listed)} more</summary>\n",

@@ -34,7 +34,7 @@ class Conversation:
         """Begin a conversation with its system message."""
         return cls([{"role": "system", "content": prompt}])
 
-    def say(self, text: str) -> None:
+    def add_user_text(self, text: str) -> None:
         """Append a text of the user's, to the last message if that is the user's too: some services refuse two in a
         row."""
         *before, last = self.messages
@@ -65,7 +65,10 @@ class Conversation:
         if reduced:  # what was removed does not come back
             self.messages = sent
         size = limits.measure(sent, counter)
-        reports = [ContextReduced(one.how, one.before, one.after, one.detail) for one in reduced]
+        reports = [
+            ContextReduced(reduction.how, reduction.before, reduction.after, reduction.detail)
+            for reduction in reduced
+        ]
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
         return FittedMessages(sent, size.tokens, (*reports, measured))
 

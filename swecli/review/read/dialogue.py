@@ -109,7 +109,7 @@ class ReviewDialogue:
         self.open_part()
         is_last = 1 < state.steps == self.last_loop
         if is_last and self.progress.steps:
-            self._say(_LAST_LOOP)
+            self._add_user_text(_LAST_LOOP)
         self._is_report_only = is_last or self.progress.is_report_due
 
     def open_part(self) -> None:
@@ -119,12 +119,12 @@ class ReviewDialogue:
         store = self.job.store
         if progress.part is None:
             part = progress.waiting[0]
-            known = plan.select(store.findings(["open", "regressed"], part.paths))
-            known += store.findings(["dismissed"], part.paths)
+            earlier_findings = plan.select(store.findings(["open", "regressed"], part.paths))
+            earlier_findings += store.findings(["dismissed"], part.paths)
             progress.start_part(part)
-            self._question = write_part_message(plan, part, self.record.label, known)
+            self._question = write_part_message(plan, part, self.record.label, earlier_findings)
             self._shown_code += normalize_code(self._question)
-            self._say(self._question)
+            self._add_user_text(self._question)
         self._part = progress.part
 
     async def prepare(self, *, refused: bool) -> Outgoing:
@@ -201,7 +201,7 @@ class ReviewDialogue:
         self.conversation.hear(reply.text, message.tool_calls)
         text = progress.advance(reply, self._extraction, part)
         if text is not None:
-            self._say(text)
+            self._add_user_text(text)
         lost = tuple(dict.fromkeys([*self.record.lost, *progress.lost]))
         spent = {**self.record.spent, LOOPS_OF_READ: progress.loops_of_read}
         self.record = replace(self.record, seen=tuple(progress.read), lost=lost, spent=spent)
@@ -239,10 +239,12 @@ class ReviewDialogue:
         store = self.job.store
         plan = self.job.plan
         reported_ids = {finding.id for finding in store.findings_of(self.record.id)}
-        known: list[Finding] = []
+        earlier_findings: list[Finding] = []
         if findings:
-            known = store.findings(paths={finding.path for finding in findings})
-            known += [finding for finding in store.findings(["gone"]) if finding not in known]
+            earlier_findings = store.findings(paths={finding.path for finding in findings})
+            earlier_findings += [
+                finding for finding in store.findings(["gone"]) if finding not in earlier_findings
+            ]
         part = self.progress.part or plan.parts[0]
         earlier_lines = {(hunk.path, line) for hunk in plan.earlier for line in hunk.lines}
         placed = []
@@ -258,17 +260,19 @@ class ReviewDialogue:
             reported = len(findings)
         lines = [f"loop {loop}: {line}" for line in lost]
         record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
-        recorded = store.record(record, identify_all(placed, known, reported_ids), reported)
+        recorded = store.record(
+            record, identify_all(placed, earlier_findings, reported_ids), reported
+        )
         self.record = recorded.review
         new = tuple(recorded.new_findings)
         total = self.record.total
         return FindingsAccumulated(len(new), total, loop, new, self.record.id, reported)
 
-    def _say(self, text: str) -> None:
+    def _add_user_text(self, text: str) -> None:
         """Add a message of the user's to the conversation, and to the session."""
         sessions = self.job.sessions
         if sessions.session.messages:
             sessions.append(ChatMessage(Role.USER, text))
         else:
             sessions.begin_interaction(self.record.label, text)
-        self.conversation.say(text)
+        self.conversation.add_user_text(text)

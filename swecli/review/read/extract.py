@@ -38,14 +38,16 @@ class Extraction:
         if list_entries(value) is None or len(valid) < len(entries):
             return
         part = value.get("part")
-        done = value.get("done")
+        is_done = value.get("done")
         is_number = isinstance(part, int) and not isinstance(part, bool)
-        self.reports.append((part if is_number else None, done if isinstance(done, bool) else None))
+        self.reports.append(
+            (part if is_number else None, is_done if isinstance(is_done, bool) else None)
+        )
 
 
-def extract(reply: ModelReply, loop: int = 0, shown: str = "") -> Extraction:
-    """Return the findings in the text and the calls of a reply; never raises. JSON that `shown`, the normalized code
-    that the model was shown, contains is a quotation."""
+def extract(reply: ModelReply, loop: int = 0, shown_code: str = "") -> Extraction:
+    """Return the findings in the text and the calls of a reply; never raises. JSON that stands in
+    `shown_code`, the normalized code that the model was shown, is a quotation."""
     extraction = Extraction(loop)
     lost = extraction.lost
     for call in reply.calls:
@@ -59,7 +61,7 @@ def extract(reply: ModelReply, loop: int = 0, shown: str = "") -> Extraction:
             extraction.add(call.parameters, "call")
     for json_value in find_values(reply.text):
         text = strip_whitespace(reply.text[json_value.start : json_value.end])
-        if len(text) < _MIN_QUOTATION or text not in shown:
+        if len(text) < _MIN_QUOTATION or text not in shown_code:
             extraction.add(json_value.value, "json")
     if reply.stop == "length":
         lost.append("the answer was cut off at its length limit")

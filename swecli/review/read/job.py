@@ -54,23 +54,25 @@ class ReviewJob:
     def findings(self) -> list[Finding]:
         """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
         lines, since the reviewer is told not to report that again."""
-        known = self.store.findings((*OPEN_STATES, "dismissed", "fixed", "refuted"))
+        earlier_findings = self.store.findings((*OPEN_STATES, "dismissed", "fixed", "refuted"))
         carried = {finding.fingerprint for finding in self.plan.target.earlier.findings}
         by_id = {
             finding.id: finding
-            for finding in self.plan.select(known)
+            for finding in self.plan.select(earlier_findings)
             # a settled one only if the pull request is to be told so
             if finding.state not in ("fixed", "refuted") or finding.fingerprint in carried
         }
         by_id |= {finding.id: finding for finding in self.store.findings_of(self.record.id)}
         return sorted(by_id.values(), key=worst_first)
 
-    def _find_changed(self, known: Sequence[Finding], read: Collection[str]) -> list[Finding]:
+    def _find_changed(
+        self, earlier_findings: Sequence[Finding], read: Collection[str]
+    ) -> list[Finding]:
         """Return the confirmed findings that the read hunks may repair: those in the same function. What repairs one of
         removed code may be in any hunk, or in none: the code may stand there again."""
         hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
         changed: list[Finding] = []
-        for finding in known:
+        for finding in earlier_findings:
             source = self.plan.target.sources.reviewed(finding.path)
             may_be_repaired = any(hunk.is_around(finding, source) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
@@ -105,9 +107,9 @@ class ReviewJob:
             reopened = [move(finding, "reported again") for finding in reported if finding.anchor]
             store.update(reopened, "reported again", "reviewer")
             return FindingsJudged(0, 0, 0), Verification()
-        known = store.findings(["open", "regressed"])
-        unchecked = [finding for finding in plan.select(known) if finding.is_unchecked]
-        claims = [*reported, *unchecked, *self._find_changed(known, read)]
+        earlier_findings = store.findings(["open", "regressed"])
+        unchecked = [finding for finding in plan.select(earlier_findings) if finding.is_unchecked]
+        claims = [*reported, *unchecked, *self._find_changed(earlier_findings, read)]
         is_snapshot = plan.target.sources.is_snapshot
         for finding in store.findings(["gone"], plan.files if is_snapshot else ()):
             # undecided ones are paid once
@@ -166,7 +168,9 @@ async def _make_job(
     title = f"Review of {plan.target.label}"
     verifier = _make_verifier(agent, store, target.sources)
     sessions = SessionManager(agent.sessions.database)
-    session = sessions.start(f"review of {root}", agent.model.name, title=title, project=str(root))
+    session = sessions.start(
+        f"review of {root}", agent.model.name, title=title, project=store.project
+    )
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole
@@ -210,10 +214,10 @@ def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
     reasons = {
         finding.fingerprint: finding.reason for finding in carried if finding.state == "dismissed"
     }
-    known = store.findings(OPEN_STATES) if reasons else []
+    earlier_findings = store.findings(OPEN_STATES) if reasons else []
     changed = [
         replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
-        for finding in known
+        for finding in earlier_findings
         if finding.fingerprint in reasons
     ]
     store.update(changed, "resolved on the pull request", "user")

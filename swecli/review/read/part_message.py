@@ -15,13 +15,15 @@ _MAX_FILES = 40  # changed files listed
 _MAX_REASON, _MAX_CLAIM = 160, 120  # characters of a known finding
 
 
-def write_part_message(plan: Plan, part: Part, label: str, known: Sequence[Finding]) -> str:
-    """Write the message of one part of the review of `label`. `known` findings are not to be reported again."""
+def write_part_message(
+    plan: Plan, part: Part, label: str, earlier_findings: Sequence[Finding]
+) -> str:
+    """Write the message of one part of the review of `label`. `earlier_findings` are not to be reported again."""
     head = f"Part {part.number} of {len(plan.parts)} of the review of {label}."
     text = [f"{head} Review these lines; read around them where needed."]
     text += _describe_change(plan)
     text += _show_lines(part, plan.target.deleted)
-    text += _list_known(known)
+    text += _list_earlier(earlier_findings)
     text.append(
         f"\nEnd this part with report_findings(part={part.number}, done=true, findings=[...])."
     )
@@ -58,16 +60,16 @@ def _show_lines(part: Part, deleted: Collection[str]) -> list[str]:
     return text
 
 
-def _list_known(known: Sequence[Finding]) -> list[str]:
-    if not known:
+def _list_earlier(earlier_findings: Sequence[Finding]) -> list[str]:
+    if not earlier_findings:
         return []
     head = (
         "\nKnown, not to be reported again; where a reason no longer holds, report it with same_as:"
     )
-    return [head, *(_describe_known(finding) for finding in known[:_MAX_KNOWN])]
+    return [head, *(_describe_earlier(finding) for finding in earlier_findings[:_MAX_KNOWN])]
 
 
-def _describe_known(finding: Finding) -> str:
+def _describe_earlier(finding: Finding) -> str:
     reason = f" ({finding.reason[:_MAX_REASON]})" if finding.reason else ""
     claim = " ".join(finding.message.split())[:_MAX_CLAIM]
     kind = finding.code_smell_type

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from swecli.models.errors import BadInput
 from swecli.models.finding import SMELLS
-from swecli.regular_files import MAX_BYTES, decode_text, open_regular
+from swecli.regular_files import MAX_BYTES, open_regular
+from swecli.text import decode_text, sanitize
 from swecli.tools.git import run_git
 
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
@@ -84,7 +85,7 @@ def _read(root: Path, file: str, base: str, environ: Mapping[str, str] | None) -
     path = root / file
     with suppress(BadInput, OSError):
         if base:
-            return run_git(root, "show", f"{base}:{file}", environ=environ)
+            return sanitize(run_git(root, "show", f"{base}:{file}", environ=environ))
         if not path.is_symlink():
             with open_regular(path) as stream:
                 return decode_text(stream.read(MAX_BYTES))

@@ -182,12 +182,12 @@ class GitHub:
             return GitHubError(
                 f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429
             )
-        thing = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
+        subject = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
         message, hint = {
             401: (f"GitHub does not accept the token (401, {reason}).",
                   f"Set GITHUB_TOKEN{' to a valid token' if self.token else ''}."),
             403: (f"GitHub refused it (403, {reason}).", "The token needs permission to write pull requests."),
-            404: (f"There is no {thing} in {self.repository} (404).",
+            404: (f"There is no {subject} in {self.repository} (404).",
                   "Check the number, and that the token may see the repository."),
             422: (f"GitHub rejected the request (422, {reason}).", ""),
         }.get(status, (f"GitHub answered with {status} ({reason}).", ""))  # fmt: skip
@@ -329,7 +329,7 @@ def _unpack_state(text: str) -> PullState:
         is_valid = (
             data["v"] == 1
             and re.fullmatch(r"[0-9a-f]{6,64}", head)
-            and all(len(one) <= 300 for one in digests)
+            and all(len(digest) <= 300 for digest in digests)
         )
         for row in data["findings"]:
             texts = {name: row[name] for name in _TEXTS if name in row or name != "reason"}

@@ -50,7 +50,7 @@ _TOKEN_RATIOS = (1.0, 12.0)
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """Neighbouring lines to review. `lines` are the planned line numbers, `text` is what the model reads, `spans` are
-    the lines in it as inclusive ranges, `why` is the reason that it cannot be sent, or ""."""
+    the lines in it as inclusive ranges, `problem` is why it cannot be sent, "" if it can."""
 
     id: str
     path: str
@@ -59,7 +59,7 @@ class Hunk:
     digest: str
     old_path: str = ""
     tokens: int = 0
-    why: str = ""
+    problem: str = ""
     spans: tuple[tuple[int, int], ...] = ()
 
     def distance(self, finding: Finding) -> int:
@@ -109,7 +109,7 @@ class Plan:
     def earlier(self) -> list[Hunk]:
         """The hunks that were read at an earlier push."""
         digests = frozenset(self.target.earlier.digests)
-        return [hunk for hunk in self.hunks if not hunk.why and hunk.digest in digests]
+        return [hunk for hunk in self.hunks if not hunk.problem and hunk.digest in digests]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Plan:
                 elif hunk.digest in shown_digests:
                     name = "shown"
                 else:
-                    reasons[hunk.why or _REASONS.get(end, "")] = None
+                    reasons[hunk.problem or _REASONS.get(end, "")] = None
                 lines[name].update(hunk.lines)
             ranges = {name: _to_ranges(numbers) for name, numbers in lines.items()}
             files.append(FileCoverage(path, **ranges, why=", ".join(filter(None, reasons))))
@@ -220,18 +220,20 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
     for path in target.files:
         diff = target.diffs.get(path) or FileDiff(path)
         source = target.sources.reviewed(path)
-        why = _unreadable_because(diff, source, target.include)
-        hunks += _cut_file(diff, source, why, max_tokens)
+        problem = _unreadable_because(diff, source, target.include)
+        hunks += _cut_file(diff, source, problem, max_tokens)
     if not hunks and target.files and not target.diffs:
         problem = f"There is nothing to review in {target.label}: its files are empty."
         raise BadInput(problem, TARGET_HINT)
 
     hunks = _number(_sort_by_risk(hunks), counter)
     read = set(target.earlier.digests)
-    unread = [hunk for hunk in hunks if not hunk.why and hunk.digest not in read]
+    unread = [hunk for hunk in hunks if not hunk.problem and hunk.digest not in read]
     groups = _pack(((hunk, hunk.tokens) for hunk in unread), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
-    notes = dict.fromkeys(f"{hunk.path} will not be read: {hunk.why}" for hunk in hunks if hunk.why)
+    notes = dict.fromkeys(
+        f"{hunk.path} will not be read: {hunk.problem}" for hunk in hunks if hunk.problem
+    )
     return Plan(replace(target, notes=(*target.notes, *notes)), tuple(hunks), parts)
 
 
@@ -248,17 +250,17 @@ def _unreadable_because(diff: FileDiff, source: Source, include: Sequence[str]) 
     return ""
 
 
-def _cut_file(diff: FileDiff, source: Source, why: str, max_tokens: int) -> list[Hunk]:
-    """Return the hunks of a file, without ids. One that will not be read, for the reason `why`, is cut into its
+def _cut_file(diff: FileDiff, source: Source, problem: str, max_tokens: int) -> list[Hunk]:
+    """Return the hunks of a file, without ids. One that will not be read, for a `problem`, is cut into its
     sections only, and has a hunk even if it has no lines."""
     hunks: list[Hunk] = []
     for symbol, rows in _split_sections(diff, source):
         # about three characters a token, and the line number in front
         sized = ((row, len(row[2]) // 3 + 4) for row in rows)
-        pieces = [rows] if why else _pack(sized, max_tokens)
-        hunks += [_build_hunk(diff, source, symbol, piece, why) for piece in pieces]
-    if why and not hunks:
-        hunks.append(Hunk("", diff.path, (1,), "", f"unreadable {diff.path}", why=why))
+        pieces = [rows] if problem else _pack(sized, max_tokens)
+        hunks += [_build_hunk(diff, source, symbol, piece, problem) for piece in pieces]
+    if problem and not hunks:
+        hunks.append(Hunk("", diff.path, (1,), "", f"unreadable {diff.path}", problem=problem))
     return hunks
 
 
@@ -288,17 +290,17 @@ def _number(hunks: Iterable[Hunk], counter: TokenCounter) -> list[Hunk]:
     return numbered
 
 
-def _build_hunk(diff: FileDiff, source: Source, symbol: str, rows: list[Row], why: str) -> Hunk:
+def _build_hunk(diff: FileDiff, source: Source, symbol: str, rows: list[Row], problem: str) -> Hunk:
     has_own_numbers = diff.is_gone or not diff.hunks
     numbers = {number for sign, number, _ in rows if sign != "-" or has_own_numbers}
     planned = numbers if has_own_numbers else planned_lines(rows)
     spans = _to_ranges(numbers or planned)
     title = f"lines {spans[0][0]}-{spans[-1][1]}{f' in {symbol}' if symbol else ''}"
-    shown = [_show_row(row, has_number=row[0] != "-" or has_own_numbers) for row in rows]
-    text = "\n".join([title, *shown])
+    row_texts = [_show_row(row, has_number=row[0] != "-" or has_own_numbers) for row in rows]
+    text = "\n".join([title, *row_texts])
     digest = _digest_rows(diff, source, symbol, rows)
     lines = tuple(sorted(planned))
-    return Hunk("", diff.path, lines, text, digest, diff.old_path, why=why, spans=spans)
+    return Hunk("", diff.path, lines, text, digest, diff.old_path, problem=problem, spans=spans)
 
 
 def _show_row(row: Row, *, has_number: bool) -> str:

@@ -14,6 +14,7 @@ from swecli.models.context import ContextState, Edits, Epoch, Reduction, Retaine
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, SessionPlaybook
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session, SessionInfo, UndoneTurns
 from swecli.redact import redact
 from swecli.store.journal.table import Kind, Table
@@ -26,7 +27,7 @@ from swecli.store.journal.tables import (
     SURVIVOR,
     TOOL_CALL,
 )
-from swecli.store.journal.values import folder_key
+from swecli.store.journal.values import clean_text, folder_key
 from swecli.store.records import UsageTotals
 
 USAGE = ("input", "cache_read", "cache_write", "output", "reasoning")
@@ -45,6 +46,10 @@ _ATTENDED = (
     f"(NOT EXISTS ({_TURN_REQUEST})"
     f" OR EXISTS ({_TURN_REQUEST} AND json_extract(r.extra, '$.{UNATTENDED}') IS NULL))"
 )
+_IN_DIRECTORY = "directory = :directory"
+# another project may have been at this path; an imported session has none
+_HERE = f"{_IN_DIRECTORY} AND project IN (:project, '')"
+_AT_PLACE = "project = :project AND subfolder = :subfolder"  # in another work tree or clone
 # Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
     "(scope = 'session' AND session_id = :own AND session_id != '' OR scope = 'project' AND project = :project"
@@ -73,6 +78,14 @@ def first_query(content: str) -> str:
 def project_of(session: Session) -> str:
     """Return the key of a session's project; its working directory if it has no project."""
     return folder_key(session.project or session.working_directory)
+
+
+def _whereabouts(directory: str, place: ProjectPlace | None) -> dict[str, Any]:
+    """Return the parameters of a condition on where sessions worked."""
+    parameters = {"directory": directory}
+    if place is not None:
+        parameters |= {"project": place.project, "subfolder": clean_text(place.subfolder)}
+    return parameters
 
 
 def number_of(bullet_id: str) -> int:
@@ -138,13 +151,16 @@ class Reader:
         """Return columns of the row with this `id`."""
         return next(self.select(table, names, f"{table.name} WHERE id = ?", (key,)))
 
-    def list_sessions(self, directory: str | None, limit: int) -> list[SessionInfo]:
-        """Return the last used sessions of one directory, or of all, newest first."""
-        condition = "directory = :directory"
+    def list_sessions(
+        self, directory: str | None, place: ProjectPlace | None, limit: int
+    ) -> list[SessionInfo]:
+        """Return the last used sessions of one directory and its `place` in the project, or of all, newest first."""
+        condition = _IN_DIRECTORY if place is None else f"({_HERE} OR {_AT_PLACE})"
         if directory is None:  # undone turns are stored as sessions without a directory
             condition = "(directory != '' OR parent_id IS NULL)"
         source = f"session WHERE {condition} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
-        rows = self.select(SESSION, _SESSION_INFO, source, {"directory": directory, "limit": limit})
+        parameters = _whereabouts(directory or "", place) | {"limit": limit}
+        rows = self.select(SESSION, _SESSION_INFO, source, parameters)
         return [SessionInfo(**row) for row in rows]
 
     def totals(self, session_id: str | None = None) -> UsageTotals:
@@ -165,16 +181,25 @@ class Reader:
             by_purpose[purpose] = UsageTotals(Usage(*tokens), total, requests)
         return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
 
-    def find_session(self, ref: str | None, directory: str, *, attended: bool = False) -> str:
+    def find_session(
+        self,
+        ref: str | None,
+        directory: str,
+        place: ProjectPlace | None = None,
+        *,
+        attended: bool = False,
+    ) -> str:
         """Return the id of a session by its id, title or unique prefix of its id; None or "" selects the newest of the
-        directory, if `attended` the newest that is not a script's alone, if there is one. Both must be clean text.
-        Raises BadInput."""
+        directory, else of its `place` in the project, if `attended` the newest that is not a script's alone, if there
+        is one. Both texts must be clean. Raises BadInput."""
         if not ref:
-            conditions = [_ATTENDED, "1"] if attended else ["1"]
-            for condition in conditions:
-                newest = f"SELECT id FROM session WHERE directory = ? AND {condition}"
-                newest += f" ORDER BY {_NEWEST_FIRST} LIMIT 1"
-                for (session_id,) in self.db.execute(newest, (directory,)):
+            places = [_IN_DIRECTORY] if place is None else [_HERE, _AT_PLACE]
+            users = [_ATTENDED, "1"] if attended else ["1"]
+            for condition in (f"{where} AND {who}" for where in places for who in users):
+                newest = (
+                    f"SELECT id FROM session WHERE {condition} ORDER BY {_NEWEST_FIRST} LIMIT 1"
+                )
+                for (session_id,) in self.db.execute(newest, _whereabouts(directory, place)):
                     return str(session_id)
             raise BadInput("There is no session in this directory yet.", "Start one: swecli")
         ref = ref.strip()

@@ -4,8 +4,10 @@ Written by scripts/reference from swecli/store/tables: change the classes there,
 
 from __future__ import annotations
 
+from swecli.models.doubts import Doubt
 from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
+from swecli.models.project import KeyBasis
 from swecli.store.journal.table import (
     ARGUMENTS,
     ASSIGNED,
@@ -49,6 +51,9 @@ BULLET = Table(
         "when": Column(TEXT, ""),
         "judged": Column(JSON, None),
         "uses": Column(NUMBER, 0),
+        "doubt": Column(text_of(Doubt), ""),
+        "replaces": Column(json_of(read_tuple), None),
+        "paths": Column(json_of(read_tuple), None),
     },
     fields=(
         "content",
@@ -69,6 +74,9 @@ BULLET = Table(
         "vouched_at",
         "when",
         "uses",
+        "doubt",
+        "replaces",
+        "paths",
     ),
 )
 CHECK_RESULT = Table(
@@ -171,6 +179,26 @@ PLAYBOOK_LEARNED = Table(
         "value": Column(JSON, None),
     },
 )
+PROJECT_FOLDER = Table(
+    "project_folder",
+    {
+        "id": Column(NUMBER, ASSIGNED),
+        "project": Column(TEXT),
+        "folder": Column(TEXT),
+        "inode": Column(NUMBER, 0),
+        "basis": Column(text_of(KeyBasis)),
+        "first_commit": Column(TEXT, ""),
+        "seen_at": Column(MOMENT, now),
+    },
+    fields=(
+        "project",
+        "folder",
+        "inode",
+        "basis",
+        "first_commit",
+        "seen_at",
+    ),
+)
 REVIEW = Table(
     "review",
     {
@@ -208,6 +236,7 @@ SESSION = Table(
         "allowed": Column(json_of(read_rules), None),
         "created_at": Column(MOMENT, now),
         "updated_at": Column(MOMENT, now),
+        "subfolder": Column(TEXT, None),
     },
     fields=(
         "id",
@@ -221,6 +250,7 @@ SESSION = Table(
         "allowed",
         "created_at",
         "updated_at",
+        "subfolder",
     ),
 )
 EVIDENCE = Table(
@@ -239,6 +269,7 @@ EVIDENCE = Table(
         "kind": Column(TEXT, ""),
         "tag": Column(TEXT, ""),
         "effect": Column(TEXT, ""),
+        "is_consent": Column(FLAG, False),
     },
     fields=(
         "source",
@@ -248,6 +279,7 @@ EVIDENCE = Table(
         "call_id",
         "trust",
         "created_at",
+        "is_consent",
     ),
 )
 FILE_CHANGE = Table(

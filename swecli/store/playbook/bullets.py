@@ -137,8 +137,9 @@ class Bullets:
         verdicts: dict[int | None, list[EvidenceRow]] = {row.number: [] for row in rows}
         rewordings = self._last_rewordings() if rows else {}
         for item in self._db.exec(_verdicts_on(verdicts)).all():
+            reworded = rewordings.get(item.bullet)
             # counts that came with an imported text belong to no delta
-            if (item.delta or 0) >= rewordings.get(item.bullet, 0):
+            if reworded is None or (item.delta or 0) > reworded:
                 verdicts[item.bullet].append(item)
         for row in rows:
             _set_counts(row, Counts.of(verdicts[row.number], row.vouched_at))

@@ -11,12 +11,13 @@ import sqlmodel
 from sqlalchemy import Text, cast, func, insert, text
 from sqlmodel import col, select
 
-from swecli.models.doubts import is_asked
+from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput
 from swecli.models.playbook import (
     CONSOLIDATED,
     LIVE,
     MAX_CHARACTERS,
+    MAX_PATHS,
     MAX_WHEN,
     OUTSIDE,
     Bullet,
@@ -69,7 +70,9 @@ _CHOICES = {
     "scope": get_args(Scope),
     "state": get_args(State),
     "trust": get_args(Trust),
+    "doubt": tuple(Doubt),
 }
+_LISTS = ("anchors", "replaces", "paths")
 _STATES: dict[OpName, State] = {
     "REMOVE": "deleted",
     "PIN": "pinned",
@@ -173,6 +176,8 @@ class Deltas:
             # counts that came with an imported strategy belong to no delta
             owned = [item | {"delta": None if item["kind"] else stored.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
+        self._bullets.add_verdicts(stored, verdicts)
+        # after the verdicts: those of this delta are on the text that it replaces
         self._bullets.recompute(
             [
                 rows[bullet_id]
@@ -180,7 +185,6 @@ class Deltas:
                 if any(snapshot[name] != after[bullet_id][name] for name in _DECIDE_COUNTS)
             ]
         )
-        self._bullets.add_verdicts(stored, verdicts)
         self._db.refresh(stored)  # the columns clean their values
         return stored
 
@@ -328,7 +332,7 @@ class Deltas:
 
 
 def _is_models_own(op: Op) -> bool:
-    return not op.in_users_words and not is_asked(op.evidence)
+    return not op.in_users_words and not op.doubt.is_about_users_words
 
 
 def _removes_models_own(op: Op, rows: Mapping[str, BulletRow]) -> bool:
@@ -432,6 +436,9 @@ def _change_row(row: BulletRow, op: Op, delta: Delta, session: Session) -> None:
     if is_users and is_restored and changes.get("state", row.state) == "active":
         # the user's yes also settles that what it names is gone
         changes |= {"vouched_at": delta.created_at, "stale": ""}
+    if changes.get("state") in LIVE:
+        # the user, or another exchange, has decided about it
+        changes = {"doubt": Doubt.NONE, "replaces": ()} | changes
     changes["updated_at"] = delta.created_at
     for name, value in changes.items():
         setattr(row, name, value)
@@ -463,9 +470,9 @@ def _validate_field(op: Op, name: str, value: Any) -> Any:
         raise BadInput(
             f"{op.op} has the {name} {value!r}, which is not one of {', '.join(_CHOICES[name])}."
         )
-    if name == "anchors" and isinstance(value, (list, tuple)):
-        if all(isinstance(anchor, str) for anchor in value):
-            return tuple(map(clean_text, value))
+    if name in _LISTS and isinstance(value, (list, tuple)):
+        if all(isinstance(item, str) for item in value):
+            return tuple(map(clean_text, value[:MAX_PATHS] if name == "paths" else value))
     elif name == "when" and isinstance(value, str):
         words = redact(clean_text(value)).split()[:MAX_WHEN]
         return " ".join(words)[:MAX_CHARACTERS]

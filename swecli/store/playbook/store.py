@@ -263,17 +263,6 @@ class PlaybookStore:
         with self._database.read() as db:
             return read_evidence(db, condition, _numbers((bullet_id,)))
 
-    def user_words_in(self, session: Session, first: int, last: int) -> list[tuple[str, Evidence]]:
-        """Return the user's words that strategies were learned from in a range of turns, each with its strategy."""
-        condition = (
-            "e.kind = '' AND e.trust = 'user' AND e.session_id = :own"
-            " AND e.interaction BETWEEN :first AND :last"
-        )
-        parameters = {"own": session.id, "first": first, "last": last}
-        with self._database.read() as db:
-            items = read_evidence(db, condition, parameters)
-        return [(f"P-{item.bullet}", item.evidence) for item in items]
-
     def withdrawn_texts(self, session: Session) -> list[WithdrawnStrategy]:
         """Return the texts that strategies had before they were removed, switched off or rewritten since the session
         began, oldest first. A text that holds again is left out."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a turn needs no SQLModel
     from sqlalchemy import Engine
 
 _JUST_MADE = 5.0  # seconds for which another process may still be creating an empty file
+_LOOK_SECONDS = 2.0  # for which the start of another process may look at the file before it waits
 
 
 def _connect(path: Path | None, *, is_read_only: bool) -> sqlite3.Connection:
@@ -141,31 +142,60 @@ class Database:
         return None
 
     def upgrade(self, version: int, steps: Sequence[Step]) -> None:
-        """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode."""
+        """Run the missing migrations in one transaction, after a backup unless the file is new; set WAL mode. Raises
+        StoreError if the file is of an older format and another process has it open."""
         if self.path and self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
         newest = newest_format(steps)
-        # importing SQLModel takes long: not in the lock
-        engine = None if version == newest else self._engine
+        refuse_foreign(version, steps)
+        if version != newest:
+            # importing SQLModel takes long: not in the lock
+            from swecli.store.sqlite import orm  # noqa: F401
+        is_older = self.path is not None and 0 < version < newest
+        if is_older:  # others that start now wait for the lock without having the file open
+            self.connection.close()
         with write_lock(self.path):
-            if 0 < version < newest and self.path:
+            if is_older:
+                self.connection = _connect(self.path, is_read_only=False)
+                version = int(_ask(self.connection, "PRAGMA user_version"))
+            if self.path and 0 < version < newest:
+                self._wait_until_alone(self.path)
                 copy = files.spare_name(self.path, f"before-{newest}")
                 self._copy(copy)
                 self.notices.append(
                     f"The database was upgraded; a copy of it as it was is in {copy}."
                 )
-            if engine is not None:
-                self._migrate(engine, steps)
+            if version != newest:
+                self._migrate(steps)
             if self.path:  # without shared memory it has no effect
                 self.connection.execute("PRAGMA journal_mode = WAL")
                 self._file = self._file_id()
 
-    def _migrate(self, engine: Engine, steps: Sequence[Step]) -> None:
+    def _wait_until_alone(self, path: Path) -> None:
+        """Wait until no other process has the file open: SQLite changes the mode of the journal for nobody else. Raises
+        StoreError if one keeps it open, which can only be an older swecli, or another program."""
+        deadline = time.monotonic() + _LOOK_SECONDS
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode = DELETE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                if time.monotonic() >= deadline:
+                    raise StoreError(
+                        f"The database {path} is open in an older swecli, or another program, and has to be upgraded.",
+                        "End that one and start again, or choose another database with --db.",
+                    ) from None
+                time.sleep(0.01)
+            else:
+                return
+
+    def _migrate(self, steps: Sequence[Step]) -> None:
         # late: most databases are of the newest version
         from swecli.store.sqlite.orm import open_connection
 
-        with self._transaction("BEGIN IMMEDIATE"):
-            with open_connection(engine) as connection:
+        with self._transaction("BEGIN EXCLUSIVE"):
+            with open_connection(self._engine) as connection:
                 migrate(connection, steps)
             self.connection.commit()
 

@@ -42,9 +42,32 @@ def store_ends_of_jobs(connection: Connection) -> None:
     store_ended_jobs(connection)
 
 
+def key_projects_by_repository(connection: Connection) -> None:
+    """The key of a project was the path of its folder. Its rows keep that key until the folder is opened, and then move
+    to the key of its repository (`tools/projects.py`)."""
+    # late: only an older database is converted
+    from swecli.store.earlier_projects import find_subfolders
+
+    find_subfolders(connection)
+
+
+def store_doubts_as_columns(connection: Connection) -> None:
+    """Why a strategy waits, what it is to replace and the user's yes were rows of evidence with a special source."""
+    # late: only an older database is converted
+    from swecli.store.earlier_doubts import convert_doubts
+
+    convert_doubts(connection)
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
-STEPS: tuple[Step, ...] = (take_texts_apart, store_status_of_calls, store_ends_of_jobs)
+STEPS: tuple[Step, ...] = (
+    take_texts_apart,
+    store_status_of_calls,
+    store_ends_of_jobs,
+    key_projects_by_repository,
+    store_doubts_as_columns,
+)
 
 
 def newest_format(steps: Sequence[Step] = STEPS) -> int:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable, Table
 
 from swecli.store.sqlite.search_index import SEARCHED, index_statements
-from swecli.store.tables import playbook, reviews, turns, undo  # noqa: F401  # defines tables
+from swecli.store.tables import playbook, projects, reviews, turns, undo  # noqa: F401  # defines tables
 from swecli.store.tables.columns import CleanJson
 from swecli.store.tables.sessions import Row
 

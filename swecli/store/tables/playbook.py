@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Index, inspect, text
 from sqlmodel import Field
 
+from swecli.models.doubts import Doubt
 from swecli.models.playbook import Bullet, Delta, Evidence
 from swecli.store.journal.values import read_tuple, values
 from swecli.store.tables.columns import CleanJson, CleanText, Number, UtcTime, converted
@@ -65,9 +66,25 @@ class BulletRow(Row, table=True):
         default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
     )
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
+    doubt: str = Field(
+        default=Doubt.NONE,
+        sa_type=CleanText,
+        sa_column_kwargs={"server_default": ""} | converted(Doubt),
+    )
+    replaces: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs={"server_default": "null"} | converted(read_tuple),
+    )
+    paths: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs={"server_default": "null"} | converted(read_tuple),
+    )
 
     def to_bullet(self) -> Bullet:
-        fields = values(self, self.stored_fields()) | {"anchors": read_tuple(self.anchors)}
+        fields = values(self, self.stored_fields()) | {"doubt": Doubt(self.doubt)}
+        fields |= {name: read_tuple(fields[name]) for name in ("anchors", "replaces", "paths")}
         return Bullet(id=f"P-{self.number}", **fields)
 
     def snapshot(self) -> dict[str, Any]:
@@ -107,6 +124,7 @@ class EvidenceRow(Row, table=True):
     kind: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     tag: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     effect: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    is_consent: bool = Field(default=False, sa_column_kwargs={"server_default": "0"})
 
 
 class DeltaRow(Row, table=True):

@@ -54,10 +54,15 @@ class SessionPart(Row):
 
 
 class SessionRow(Row, table=True):
-    """A session with the counters shown in lists. `cost` is NULL once the cost of any request is unknown."""
+    """A session with the counters shown in lists. `cost` is NULL once the cost of any request is unknown; `subfolder`
+    is NULL for one that works in no folder: a review, a task."""
 
     __tablename__ = "session"
-    __table_args__ = (Index("ix_session_directory", "directory", "updated_at"), COUNTING)
+    __table_args__ = (
+        Index("ix_session_directory", "directory", "updated_at"),
+        Index("ix_session_project", "project", "updated_at"),
+        COUNTING,
+    )
     stores = StoredSession
     other_columns = frozenset({"number", "directory", "window_spec", "messages", "first_query"})
 
@@ -77,6 +82,7 @@ class SessionRow(Row, table=True):
     allowed: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs=converted(read_rules))
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
+    subfolder: str | None = Field(default=None, sa_type=CleanText)
 
 
 class MessageRow(SessionPart, table=True):

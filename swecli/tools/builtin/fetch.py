@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, Effects, ToolResult
 from swecli.tools.base import PermissionKind, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.environment import own_environment
 from swecli.tools.limits import one_line
 from swecli.tools.page_text import page_text
 from swecli.tools.params import Params
@@ -45,8 +45,7 @@ def _plan(params: FetchParams, ctx: ToolContext) -> WebPlan:
 
 def environ_of(ctx: ToolContext) -> Mapping[str, str]:
     """Return the variables that say how the web is reached."""
-    # reads the environment: the default, as for child processes
-    return ctx.commands.environ or os.environ
+    return own_environment(ctx.commands.environ)
 
 
 @tool(FETCH, FetchParams, _plan)

@@ -60,6 +60,7 @@ async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
         if params.wait and not job.ended_at:
             await asyncio.wait({job.task}, timeout=params.wait)
             await asyncio.sleep(0)  # so that its end is recorded
+        await job.look()
         return f"{job}: {job.state}\n{job.text}".rstrip("\n")
     stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
     if stored is not None:

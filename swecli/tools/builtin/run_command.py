@@ -19,10 +19,12 @@ from swecli.tools.commands.rules import RUN, why_uncovered
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.commands.syntax import name_pipeline, read_command
 from swecli.tools.commands.touched_paths import find_touched_paths
+from swecli.tools.environment import child_environment
 from swecli.tools.git import read_only_environment
+from swecli.tools.jobs import Watch
 from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
 from swecli.tools.params import Params
-from swecli.tools.processes import ProcessExit, child_environment
+from swecli.tools.processes import ProcessExit
 from swecli.tools.sandbox import looks_denied, looks_read_only, says_read_only
 from swecli.tools.shell import OutputThrottle, run_shell
 from swecli.tools.time_limit import TIMEOUT_CODE, excess
@@ -181,7 +183,8 @@ async def _start_job(
     if len(ctx.commands.jobs.running) >= _MAX_JOBS:
         raise ToolError(f"{_MAX_JOBS} commands run in the background: end one first (kill %N).")
     output = HeadTail(*_BACKGROUND_OUTPUT)
-    task = asyncio.create_task(run_shell(command, limit, env, ctx, output, is_job=True))
+    watch = Watch()
+    task = asyncio.create_task(run_shell(command, limit, env, ctx, output, watch=watch))
     try:
         await asyncio.wait({task}, timeout=_START_WAIT)
     except asyncio.CancelledError:
@@ -191,7 +194,7 @@ async def _start_job(
     if task.done():
         return _result(command, output, task.result(), limit, ctx)
     session = ctx.sessions.current_session if ctx.sessions else None
-    job = ctx.commands.jobs.add(command, output, task, limit, session)
+    job = ctx.commands.jobs.add(command, output, task, limit, watch, session)
     number = job.number
     printed = job.text.rstrip("\n")
     text = (

@@ -12,6 +12,7 @@ from swecli.config.trust import Skill
 from swecli.folders import walk
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.regular_files import open_regular
+from swecli.text import decode_text
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 from swecli.tools.params import Params
@@ -70,7 +71,7 @@ async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> Tool
         head += f"; beside it: {', '.join(siblings[:_MAX_LISTED])}"
     if len(siblings) > _MAX_LISTED:
         head += f" and {len(siblings) - _MAX_LISTED} more"
-    text = data.decode("utf-8", "replace")
+    text = decode_text(data)
     return ToolResult(True, f"[{head}]\n{text}", Display(title=str(file)))
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from swecli.models.message import Display, Offer, ToolResult
+from swecli.models.playbook import MAX_PATHS
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.params import Params
 
@@ -51,6 +52,11 @@ class _RememberParams(Params):
         "",
         description="user: everywhere. Empty: as what it replaces, else here.",
     )
+    paths: list[str] = Field(
+        [],
+        max_length=MAX_PATHS,
+        description="Globs such as bench/**, if it is for these files only.",
+    )
     replaces: str = Field(
         "", max_length=20, description="Id of a strategy that no longer holds, for example P-7."
     )
@@ -86,6 +92,7 @@ def _preview(params: _RememberParams) -> Display:
     lines = [params.text.strip()] if params.text.strip() else []
     lines += [f"when: {params.when}"] if params.when else []
     lines += ["in all your projects"] if params.scope == "user" else []
+    lines += [f"in {', '.join(params.paths)}"] if params.paths else []
     return Display(body="\n".join([*lines, f'your words: "{params.quote}"']))
 
 
@@ -99,6 +106,7 @@ async def _remember(params: _RememberParams, ctx: ToolContext, plan: _RememberPl
         params.when,
         params.scope,
         params.replaces,
+        paths=params.paths,
         approved=plan.has_users_yes,
     )
     return ToolResult(True, line, Display(title="Playbook", body=line))

@@ -18,9 +18,9 @@ from swecli.tools.commands.syntax import (
     Word,
     read_command,
 )
+from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
 from swecli.tools.limits import one_line
-from swecli.tools.processes import child_environment
 
 _UNKNOWN = "\0"  # in a text that is matched: what only a wildcard covers
 _SPLITTING = re.compile(r"[\s;&|(){}`'\"/\\]+")

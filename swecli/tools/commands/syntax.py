@@ -57,6 +57,8 @@ _TEXTS = frozenset(
     | {"heredoc_body"}
 )
 _SEPARATORS = re.compile(r"""[\s;&|(){}<>`'"=:,$]+""")  # between words in a text
+# What the grammar's scanner looks up in a table of 256 characters: `isdigit` in brace_start of its scanner.c.
+_AFTER_BRACE = re.compile(r"(?<=\{)(\d*(?:\.\.\d*)?)[^\x00-\xff]")
 _QUOTING = re.compile(r"""\\(.)|\$?["']""", re.DOTALL)
 _MAX_NESTING = 8  # command lines in each other
 
@@ -431,12 +433,15 @@ def _name_stage(stage: Node) -> str:
 
 
 def _parse(command: str) -> Tree:
+    """Parse a command line. Of a character that would end the process in the parser an X is read: then the two parsers
+    do not agree."""
     # late: not needed before the first command is checked
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
     # a parser of its own: one is not safe to share between threads, and costs microseconds
-    return Parser(Language(tree_sitter_bash.language())).parse(command.encode("utf-8", "replace"))
+    source = _AFTER_BRACE.sub(r"\1X", command).encode("utf-8", "replace")
+    return Parser(Language(tree_sitter_bash.language())).parse(source)
 
 
 def _text(node: Node) -> str:

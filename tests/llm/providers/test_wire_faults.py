@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +32,7 @@ from swecli.models.errors import (
     Unavailable,
 )
 from swecli.models.message import ModelRequest
+from tests.support.databases import ROOT
 from tests.support.model_requests import READ, ask, collect, model_at, model_for_endpoint, request
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
 from tests.support.virtual_time import run_virtually
@@ -400,6 +406,45 @@ async def test_the_time_of_the_consumer_does_not_count_towards_timeouts() -> Non
             came += chunk.text
             await asyncio.sleep(0.25)
     assert came == "a b"
+
+
+STOPPED = """
+import asyncio, os
+from dataclasses import replace
+from swecli.llm.endpoints import resolve
+from tests.support.model_requests import model_for_endpoint, request
+
+async def answer():
+    endpoint = replace(resolve("openai/gpt-4.1", os.environ), quiet=1.5)
+    text = ""
+    async for chunk in model_for_endpoint(endpoint).stream(request()):
+        if chunk.text and not text:
+            print("began", flush=True)
+        text += chunk.text
+    print(text)
+
+asyncio.run(answer())
+"""
+
+
+@pytest.mark.slow
+def test_an_answer_that_came_while_the_process_was_stopped_is_read() -> None:
+    # the last pieces come while it stands still, for longer than an answer may be silent
+    reply = Reply("a b c d e f", piece=4, wire=Wire(split=300, pause=0.6))
+    with StrictProvider([reply]) as server:
+        program = subprocess.Popen(
+            [sys.executable, "-c", STOPPED],
+            env=os.environ | server.environ() | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert program.stdout
+        assert program.stdout.readline() == "began\n"
+        time.sleep(0.2)  # until it waits for the next piece
+        program.send_signal(signal.SIGSTOP)
+        time.sleep(4)
+        program.send_signal(signal.SIGCONT)
+        output, _ = program.communicate(timeout=20)
+    assert output.splitlines()[-1] == "a b c d e f"
 
 
 @both

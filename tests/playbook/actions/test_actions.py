@@ -68,12 +68,12 @@ def test_there_are_ten_actions_and_an_unknown_one_is_refused(runtime: Runtime) -
 
 def test_the_list_has_one_row_per_strategy_and_the_log_one_per_change(runtime: Runtime) -> None:
     result = perform(runtime, "list")
-    assert result.head == ("id", "state", "helped", "hurt", "strategy")
+    assert result.head == ("id", "state", "for", "said by", "helped", "hurt", "strategy")
     assert result.rows == (
-        ("P-1", "active", "0", "0", "run the tests with pytest"),
-        ("P-2", "active", "0", "0", "answers are short"),
+        ("P-1", "active", "this project", "you", "0", "0", "run the tests with pytest"),
+        ("P-2", "active", "this project", "you", "0", "0", "answers are short"),
     )
-    assert perform(runtime, "list --verbose").head[4:6] == ("used", "scope")
+    assert perform(runtime, "list --verbose").head[6] == "used"
     assert [row[3] for row in perform(runtime, "list --log").rows] == [
         "+ answers are short (P-2)",
         "+ run the tests with pytest (P-1)",
@@ -257,11 +257,11 @@ async def test_a_strategy_marked_bad_never_reads_as_good_and_the_list_is_ordered
         lessons = TurnLessons(0, delta, (verdict,))
         runtime.sessions.playbook.record_lessons(session, lessons)
     rows = perform(runtime, "list").rows
-    assert [row[:4] for row in rows] == [
+    assert [row[:2] + row[4:6] for row in rows] == [
         ("P-3", "active", "2", "1"),
         ("P-2", "active", "0", "0"),
         ("P-1", "active", "0", "1"),
-        ("P-4", "waits, for this session", "0", "0"),
+        ("P-4", "waits", "0", "0"),
     ]
     shown = result_text(perform(runtime, "show P-1"))
     assert "helped 0 · hurt 1" in shown

@@ -41,6 +41,10 @@ FOUND = {
     ("pytest -k 'a | b; c'", 0, "exit code 0\n"): Check("pytest -k 'a | b; c'", True),
     ("git commit -m 'fix the tests'", 1, "exit code 1\n"): Check(),
     ("python - <<X\nimport unittest\nX", 0, "exit code 0\n"): Check(),
+    ("python - <<X\nimport unittest", 0, "exit code 0\n"): Check(),
+    ("cat > a.py <<'X'\nmake check\nX\npytest -q", 1, "exit code 1\n"): Check("pytest -q", False),
+    ("pytest -q <<X 2>&1 | tail\n1\nX", 0, "exit code 0 (pytest 1, tail 0)\n"): Check("pytest -q", False),
+    ("pytest -q <<< 1", 0, "exit code 0\n"): Check("pytest -q <<< 1", True),
 }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def add(runtime: Runtime, *bullets: tuple[str, dict[str, Any]]) -> None:
         seen, by = fields.pop("seen", session.id), fields.pop("by", "import")
         evidence = [Evidence("m", text[:20], seen, 1, "c1", "tool")]
         if fields.get("state") == "quarantined":
-            evidence.append(Evidence("doubt", "seen in a result", seen, 1, "c1", "tool"))
+            fields["doubt"] = "seen"
         op = Op("ADD", fields=fields, evidence=tuple(evidence))
         runtime.sessions.playbook.apply(Delta(f"{text}{number}", (op,), by), session)
 
@@ -109,13 +109,12 @@ async def test_a_proposal_that_needs_a_yes_still_does_after_another_one_was_merg
     consolidator = Consolidator([same("P-1", "P-2")])
     runtime = await consolidator.left_session((FORMAT, {}), (AGAIN, WAITS))
     session = runtime.sessions.session
-    doubt = Evidence("doubt", "it comes from another playbook", trust="repository")
-    wait = Op("UPDATE", "P-1", {"state": "quarantined"}, (doubt,))
+    wait = Op("UPDATE", "P-1", {"state": "quarantined", "doubt": "imported"})
     runtime.sessions.playbook.apply(Delta("wait", (wait,), "import"), session)
     await runtime.learning.consolidate()
     assert (state_of(runtime, "P-1"), state_of(runtime, "P-2")) == ("quarantined", "deleted")
     bullet = runtime.sessions.session.playbook.bullets["P-1"]
-    assert needs_approval(bullet, runtime.sessions.playbook.evidence("P-1"))
+    assert needs_approval(bullet)
 
 
 async def test_its_changes_are_one_delta_that_one_undo_takes_back() -> None:

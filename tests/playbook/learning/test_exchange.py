@@ -41,10 +41,10 @@ class Reflector:
 
 
 async def exchange(runtime: Runtime, query: str) -> list[str]:
-    """Run a turn, and beside it the reflections that it is the reaction to, as the prompt does. Returns the lines."""
+    """Run a turn, then reflect on those that it is the reaction to, as the prompt does. Returns the lines."""
     await run_turn(runtime, query, learn=False)
-    events = await runtime.learning.reflect(*runtime.learning.due(), asked=True)
-    events += runtime.learning.after_turn().events
+    events = [*runtime.learning.after_turn().events]
+    events += await runtime.learning.reflect(*runtime.learning.due())
     return [line for event in events for line in getattr(event, "lines", ())]
 
 
@@ -230,25 +230,36 @@ async def test_reading_the_same_file_twice_confirms_nothing() -> None:
     assert state_of(runtime, "P-1")[0] == "quarantined"
 
 
-async def test_one_message_is_one_strategy_though_it_is_a_reaction_and_a_query() -> None:
-    learned = {"lessons": [lesson(f"T{RULE[1:]}", RULE, **{"from": "user"})]}
-    stores = calls(("remember", {"text": f"With each change, {RULE}", "quote": RULE}))
-    runtime = Reflector(["Done.", stores, "Noted.", "Bye."], learned, learned).make_runtime()
+@pytest.mark.parametrize("text", [f"No: {RULE}", f"With each change, {RULE}"])
+async def test_the_question_holds_what_the_next_turn_stored_of_the_reaction(text: str) -> None:
+    same = {"lessons": [lesson("", RULE, same_as="P-1", **{"from": "user"})]}
+    stores = calls(("remember", {"text": text, "quote": RULE}))
+    reflector = Reflector(["Done.", stores, "Noted.", "Bye."], same)
+    runtime = reflector.make_runtime()
     await exchange(runtime, "rename the flag")
-    for query in (f"no: {RULE}", "bye"):
-        await exchange(runtime, query)
-    assert len(bullets_of(runtime)) == 1
+    await exchange(runtime, f"no: {RULE}")
+    [[first]] = [question["exchanges"] for question in reflector.asked]
+    assert first["id"] == "T1"
+    assert first["stored_next"] == [{"id": "P-1", "text": text}]
+    assert [*bullets_of(runtime)] == ["P-1"]
 
 
-async def test_remember_goes_before_what_a_reflector_made_of_the_same_words() -> None:
-    said = f"T{RULE[1:]}."
-    text = f"{said} I want that always"
-    runtime = Reflector(["Done.", "Noted."], {"lessons": [lesson(said, RULE)]}).make_runtime()
-    await exchange(runtime, "rename the flag")
-    await exchange(runtime, f"No! {text}.")
-    assert [one.content for one in bullets_of(runtime).values()] == [said]
-    runtime.learning.open_memory(len).remember(text, RULE)
-    assert [one.content for one in bullets_of(runtime).values()] == [text]
+async def test_a_new_text_does_not_inherit_the_refutation_of_the_old_one() -> None:
+    new = "Deprecated things stay three releases here."
+    answer = {
+        "strategies": [{"id": "P-1", "effect": "refuted", "why": "it is three"}],
+        "lessons": [lesson(new, new, replaces="P-1")],
+    }
+    runtime = Reflector(["Ok.", "Ok."], answer).make_runtime()
+    fields = {"content": "Deprecated things stay two releases", "scope": "project"}
+    said = Op("ADD", fields=fields | {"trust": "tool", "state": "active"})
+    runtime.sessions.playbook.apply(Delta("seen", (said,), "import"), runtime.sessions.session)
+    await exchange(runtime, "deprecate it")
+    await exchange(runtime, new)
+    bullet = bullets_of(runtime)["P-1"]
+    assert (bullet.content, bullet.helpful, bullet.harmful) == (new, 0, 0)
+    [verdict] = runtime.sessions.playbook.verdicts("P-1")
+    assert verdict.effect == "refuted", "the exchange is still told"
 
 
 async def test_what_is_confirmed_and_replaces_another_one_retires_that() -> None:
@@ -348,13 +359,23 @@ async def test_the_last_turn_of_a_session_that_was_left_is_reflected_on_as_ended
     assert runtime.learning.pending() == []
 
 
-async def test_a_correction_asks_about_the_turn_that_it_corrects_though_nothing_failed() -> None:
+NEXT_TASK = "add percent(0.125) -> '12.5%' to number.py, use our shared float helper from _compat. With a test"
+
+
+@pytest.mark.parametrize(
+    ("reaction", "is_asked"),
+    [("no, the other flag", True), ("changelog??", True), ("nicht so", True), (NEXT_TASK, False)],
+)
+async def test_a_short_message_in_any_language_asks_about_the_turn_before_it(
+    reaction: str, is_asked: bool
+) -> None:
     reflector = Reflector(["Ok.", "Sorry."])
     runtime = make_runtime(reflector, reflect="friction", reflect_percent=100)
     await exchange(runtime, "rename the flag")
-    assert runtime.learning.pending() == []
-    await exchange(runtime, "no, the other flag")
-    assert [one["id"] for question in reflector.asked for one in question["exchanges"]] == ["T1"]
+    await exchange(runtime, reaction)
+    asked = [one["id"] for question in reflector.asked for one in question["exchanges"]]
+    assert asked == (["T1"] if is_asked else [])
+    assert [turn.interaction for turn in runtime.learning.pending()] == [2]
 
 
 async def test_secrets_in_answers_and_reactions_are_not_sent() -> None:

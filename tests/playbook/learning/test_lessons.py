@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.message import Decision
+from swecli.models.learning_events import PlaybookUpdated
+from swecli.models.message import Decision, ModelRequest
 from swecli.models.playbook import Delta, Op
 from tests.support.playbook import perform
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
-from tests.support.scripted import Reply
+from tests.support.scripted import Reply, ScriptedModel
 
 # message, quote, and a text that is what the user wrote, word for word
 STATED = [
@@ -410,6 +411,49 @@ async def test_a_typed_remember_line_needs_no_tool_call_and_is_not_stored_twice(
         ("The tests run with tox", "active"),
         ("Answers are short", "active"),
     ]
+
+
+async def test_an_errand_in_a_remember_line_that_no_model_reads_is_asked_about() -> None:
+    runtime = make_runtime(["Fixed."], reflect_with_model=False)
+    await run_turn(runtime, "remember that we use no mocks here, and fix the bug in a.py")
+    text = "We use no mocks here, and fix the bug in a.py"
+    assert bullet_states(runtime) == [(text, "quarantined")]
+    [asked] = runtime.learning.pop_restated()
+    assert asked.words == text
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("forget that the port of the dev server is 8080", []),
+        ("please forget: the dev server port is 8080", ["taken back"]),
+        ("forget that we deploy on Fridays", [""]),
+    ],
+)
+async def test_without_a_model_forget_removes_its_text_and_asks_about_a_similar_one(
+    query: str, left: list[str]
+) -> None:
+    runtime = make_runtime(["Noted.", "Ok."], reflect_with_model=False)
+    await run_turn(runtime, "remember that the port of the dev server is 8080")
+    events = await run_turn(runtime, query)
+    bullets = runtime.sessions.session.playbook.bullets.values()
+    assert [bullet.doubt for bullet in bullets] == left
+    told = " ".join(event.describe() for event in events if isinstance(event, PlaybookUpdated))
+    assert ("no strategy says" in told) is (left == [""])
+
+
+async def test_what_a_model_will_read_is_left_to_it_and_it_is_asked_if_nothing_came_of_it() -> None:
+    def answer(request: ModelRequest) -> Any:
+        return '{"strategies": []}' if request.purpose == "reflect" else "Noted."
+
+    model = ScriptedModel(answer, offline=False)
+    runtime = make_runtime(model, reflect="friction", reflect_percent=100)
+    await run_turn(runtime, "remember that the tests run with tox", learn=False)
+    runtime.learning.after_turn()
+    assert bullet_states(runtime) == []
+    await runtime.learning.reflect(1, ended=True)
+    purposes = [request.purpose for request in runtime.agent.model.requests]  # type: ignore[attr-defined]
+    assert purposes == ["turn", "reflect"]
 
 
 async def test_recall_is_offered_if_not_all_strategies_fit_and_its_result_is_recorded_as_shown() -> (

@@ -46,8 +46,8 @@ def counts_of(runtime: Runtime) -> list[tuple[int, int]]:
 async def exchanges(runtime: Runtime, *queries: str) -> None:
     for query in queries:
         await run_turn(runtime, query, learn=False)
-        await runtime.learning.reflect(*runtime.learning.due(), asked=True)
         runtime.learning.after_turn()
+        await runtime.learning.reflect(*runtime.learning.due(), asked=True)
 
 
 def lesson(text: str, quote: str, **links: str) -> dict[str, Any]:

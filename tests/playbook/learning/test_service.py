@@ -429,22 +429,6 @@ async def test_a_citation_alone_gives_no_credit_for_a_check_that_passed() -> Non
     assert find_bullet(runtime, "P-1").helpful == 0
 
 
-async def test_a_message_that_begins_with_no_marks_the_turn_and_blames_no_strategy() -> None:
-    runtime = runtime_with_check(
-        [calls(CHECK), "As [P-1] says.", "Sorry."], reflect_with_model=False
-    )
-    teach(runtime, "Run `./check.sh` after each change", "Answers are short")
-    before = find_bullet(runtime, "P-1")
-    await run_turn(runtime, "look")
-    events = await run_turn(runtime, "no, every text goes through _()")
-    lines = [line for event in events for line in getattr(event, "lines", ())]
-    assert lines == ["counts as corrected"]
-    assert (before.harmful, find_bullet(runtime, "P-1").harmful) == (0, 0)
-    turn = runtime.sessions.turns.turn(current_session_of(runtime).id, 1)
-    assert turn is not None
-    assert (turn.good, turn.why) == (False, "no, every text goes through _()")
-
-
 async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusals() -> None:
     asked: list[dict[str, Any]] = []
     replies = [calls(run("make deploy", "write")), calls(run("ls --nope", "write")), "Well."]

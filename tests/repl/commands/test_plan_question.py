@@ -8,9 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from swecli.actions.editor import run_editor
 from swecli.models.message import AskRequest, Decision, Display, ToolCall
 from swecli.repl.commands.plan_question import PlanQuestion
-from swecli.repl.input.editor import run_editor
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen

@@ -39,20 +39,39 @@ async def test_a_statement_in_another_language_is_offered_after_its_turn() -> No
     runtime = await remember(TEXT, QUERY)
     assert state_of(runtime) == ("quarantined", TEXT)
     ctx = await answer(runtime, "1")
-    assert ctx.titles == [f'Remember "{TEXT}"? You wrote: "{QUERY}"']
+    assert ctx.titles == [f'Remember for this project "{TEXT}"? You wrote: "{QUERY}"']
     assert state_of(runtime) == ("active", TEXT)
 
 
 async def test_no_forgets_it() -> None:
     runtime = await remember(TEXT, QUERY)
-    await answer(runtime, "3")
+    await answer(runtime, "2")
     assert state_of(runtime)[0] == "deleted"
 
 
 async def test_edit_stores_what_the_user_types() -> None:
     runtime = await remember(TEXT, QUERY)
-    await answer(runtime, "4", "Indent Go files with tabs.")
+    await answer(runtime, "3", "Indent Go files with tabs.")
     assert state_of(runtime) == ("active", "Indent Go files with tabs.")
+
+
+async def test_the_fourth_key_makes_it_hold_in_all_projects() -> None:
+    runtime = await remember(TEXT, QUERY)
+    await answer(runtime, "4")
+    bullet = runtime.sessions.session.playbook.bullets["P-1"]
+    assert (bullet.state, bullet.scope, bullet.trust) == ("active", "user", "user")
+
+
+async def test_what_the_user_takes_back_is_removed_after_a_yes_and_stays_after_a_no() -> None:
+    taught = "the port is 8080 here"
+    runtime = make_runtime(["Noted.", "Ok.", "Ok."], reflect_with_model=False)
+    await run_turn(runtime, f"remember that {taught}")
+    question = 'Forget P-1 "The port is 8080 here"? You wrote: "The port is 8080"'
+    for key, state in (("2", "active"), ("1", "deleted")):
+        await run_turn(runtime, "forget that the port is 8080")
+        ctx = await answer(runtime, key)
+        assert ctx.titles == [question]
+        assert state_of(runtime)[0] == state
 
 
 async def test_without_an_answer_it_waits_for_review() -> None:
@@ -86,9 +105,9 @@ async def test_a_statement_that_replaces_another_names_it_and_replaces_it_also_w
     runtime = make_runtime(replies, reflect_with_model=False)
     await run_turn(runtime, "always indent with tabs")
     await run_turn(runtime, "ab jetzt Leerzeichen statt Tabs")
-    ctx = await answer(runtime, "4", "Indent with four blanks.")
+    ctx = await answer(runtime, "3", "Indent with four blanks.")
     question = (
-        'Remember "Indent with blanks." instead of P-1 "Always indent with tabs"?'
+        'Remember for this project "Indent with blanks." instead of P-1 "Always indent with tabs"?'
         ' You wrote: "ab jetzt Leerzeichen"'
     )
     assert ctx.titles[:1] == [question]

@@ -75,7 +75,7 @@ def test_a_paid_reflection_always_has_a_line_and_a_free_one_only_for_a_change() 
     assert render_remark(replace(nothing, cost=0.0)) is None
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it contains a secret",))
     assert "it contains a secret" in render(render_remark(refused))
-    assert replace(refused, tokens=90, cost=0.1).describe() == "T7: 1 not applied · $0.10"
+    assert replace(refused, tokens=90, cost=0.1).describe() == "T7: nothing to learn · $0.10"
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 

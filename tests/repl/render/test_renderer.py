@@ -9,9 +9,11 @@ from dataclasses import replace
 import pyte
 import pytest
 
+from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BadInput
 from swecli.models.events import (
     Event,
+    FilesChanged,
     Notice,
     ReasoningDelta,
     StepRetried,
@@ -103,6 +105,14 @@ def test_a_long_call_is_cut_before_the_hint_how_to_stop_it(columns: int) -> None
     stage.clock.now += 1
     stage.renderer.draw()
     assert re.search(r"Run pyth.*… · 1 s · Esc to interrupt$", stage.seen()[-1])
+
+
+def test_the_files_of_a_turn_are_named_below_its_answer() -> None:
+    stage = Stage(columns=80)
+    stage.renderer.begin()
+    files = (ChangedFile("a.log", "created", ("command",)),)
+    seen = stage.show(TextDelta("It is built."), FilesChanged(files), FINISHED)
+    assert seen[:2] == ["It is built.", "1 file changed · by commands: a.log (new)"]
 
 
 def test_repeated_retries_print_one_line_and_the_live_line_counts_them() -> None:

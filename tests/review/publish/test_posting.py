@@ -235,7 +235,7 @@ def test_a_state_or_marker_in_a_comment_of_another_user_is_ignored(hub: FakeGitH
         {"id": 6, "body": f"<!-- swecli {INSIDE.fingerprint} -->", "user": {"login": "mallory"}}
     )
     push = make_push(hub, INSIDE)
-    assert (push.target.earlier.digests, push.known, len(push.inline)) == ((), (), 1)
+    assert (push.target.earlier.digests, push.already_posted, len(push.inline)) == ((), (), 1)
 
 
 @pytest.mark.slow

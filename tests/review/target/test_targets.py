@@ -152,7 +152,7 @@ def test_binary_and_linked_files_are_skipped_and_a_huge_file_is_reported_as_not_
         "hidden.py",
         "ok.py",
     ]
-    assert [hunk.path for hunk in plan.hunks if hunk.why] == ["huge.txt"]
+    assert [hunk.path for hunk in plan.hunks if hunk.problem] == ["huge.txt"]
     assert "huge.txt will not be read: huge.txt is too large" in plan.target.notes[-1]
 
 
@@ -162,7 +162,7 @@ def planned_paths(target: Target) -> tuple[list[str], list[str], list[str]]:
     sent = [hunk.path for part in plan.parts for hunk in part.hunks]
     return (
         sent,
-        [hunk.path for hunk in plan.hunks if hunk.why],
+        [hunk.path for hunk in plan.hunks if hunk.problem],
         [skip.path for skip in plan.target.skips],
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +17,7 @@ from swecli.models.errors import StoreError
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.files import APPLICATION_ID
 from swecli.store.sqlite.migrations import RELEASED, STEPS, newest_format
-from tests.support.databases import open_database
+from tests.support.databases import ROOT, open_database
 
 
 def add_colour(connection: Connection) -> None:
@@ -83,6 +86,54 @@ def test_an_upgrade_is_made_once(path: Path) -> None:
     for _ in range(3):
         open_database(path, steps=(*STEPS, add_colour)).close()
     assert len(backups(path)) == 1
+
+
+HOLDING = """
+import sys
+from swecli.store.sqlite.database import open_database
+database = open_database(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+"""
+UPGRADING = """
+import sys
+from swecli.store.sqlite import database
+from swecli.store.sqlite.migrations import STEPS
+with_a_step = (*STEPS, lambda connection: connection.exec_driver_sql("UPDATE session SET first_query = 'new'"))
+print(len(database.open_database(sys.argv[1], steps=with_a_step).notices))
+"""
+
+
+def start(program: str, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, str(path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_no_database_is_upgraded_while_an_older_program_has_it_open(path: Path) -> None:
+    make_database(path)
+    with start(HOLDING, path) as older:
+        assert older.stdout
+        older.stdout.readline()
+        with pytest.raises(StoreError, match="is open in an older swecli") as caught:
+            open_database(path, steps=(*STEPS, add_colour))
+        assert "End that one and start again" in caught.value.hint
+        assert query(path, "PRAGMA user_version") == [(newest_format(),)]
+        assert backups(path) == []
+        older.communicate()
+    open_database(path, steps=(*STEPS, add_colour)).close()
+    assert query(path, "PRAGMA user_version") == [(newest_format() + 1,)]
+
+
+@pytest.mark.slow
+def test_programs_that_start_together_upgrade_a_database_once(path: Path) -> None:
+    make_database(path)
+    started = [start(UPGRADING, path) for _ in range(4)]
+    outcomes = [(process.communicate()[0].strip(), process.returncode) for process in started]
+    assert sorted(outcomes) == [("0", 0), ("0", 0), ("0", 0), ("1", 0)]
+    assert query(path, "SELECT first_query FROM session") == [("new",)]
 
 
 def test_a_failed_step_leaves_the_database_unchanged(path: Path) -> None:

@@ -40,6 +40,11 @@ async def test_the_text_of_a_skill_names_its_folder_and_files(run: RunTool, fold
     assert "print('filled')" in (await run("skill", name="pdf", file="scripts/fill.py")).for_model
 
 
+async def test_what_nobody_can_see_in_a_skill_is_left_out(run: RunTool, folder: Path) -> None:
+    (folder / "SKILL.md").write_text("---\nname: pdf\n---\nFill it.\U000e0041\u202e\n")
+    assert (await run("skill", name="pdf")).for_model.endswith("Fill it.\n")
+
+
 @pytest.mark.parametrize(
     ("file", "why"),
     [

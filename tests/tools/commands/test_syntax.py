@@ -90,3 +90,8 @@ def test_what_may_be_missing_has_a_reason(command: str, why: str) -> None:
 @pytest.mark.parametrize("command", ["a;" * 50_000, "$((" * 30_000, "'" * 99_999, "{" * 100_000])
 def test_a_command_that_is_too_long_is_not_read(command: str) -> None:
     assert "more than 10,000" in read_command(command).problem
+
+
+@pytest.mark.parametrize("text", ["{\U0010ffff a", "echo {1\U0010ffff}", "echo {1..\U0010ffff}"])
+def test_a_character_that_ends_the_process_in_the_parser_is_not_read(text: str) -> None:
+    assert read_command(text).problem

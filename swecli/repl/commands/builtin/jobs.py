@@ -29,6 +29,7 @@ async def _jobs(ctx: CommandContext, args: str) -> None:
     elif job is None:
         raise BadInput(f"There is no job {name}.", "See /jobs")
     elif word == "show":
+        await job.look()
         ctx.screen.line(f"{job}: {job.state}", "head")
         ctx.screen.line(job.text.rstrip("\n") or "(no output)")
     elif job.ended_at:

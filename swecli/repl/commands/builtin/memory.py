@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from swecli.config.project_files import INSTRUCTION_FILES
-from swecli.context.project import find_skills, load_instructions
+from pathlib import Path
+
+from swecli.config.instruction_files import InstructionFiles
+from swecli.context.instructions import load_instructions
+from swecli.context.project import find_skills
 from swecli.models.errors import UsageError
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 _INIT_PROMPT = (
     "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "
@@ -26,7 +29,8 @@ async def _memory(ctx: CommandContext, args: str) -> None:
         )
     runtime = ctx.runtime
     trust = runtime.start.read_trust()
-    instructions = load_instructions(runtime.cwd, trust)
+    home = Path(runtime.start.environ.get("HOME") or "/")
+    instructions = load_instructions(runtime.cwd, trust, home=home)
     skills = find_skills(runtime.start, trust)
     rows = [
         (short_path(path), f"{path.stat().st_size:,} bytes")
@@ -46,7 +50,8 @@ async def _memory(ctx: CommandContext, args: str) -> None:
 async def _init(ctx: CommandContext, args: str) -> None:
     """Have the assistant write an AGENTS.md for this repository"""
     root = ctx.runtime.cwd
-    present = next((name for name in INSTRUCTION_FILES if (root / name).is_file()), "")
+    choices = InstructionFiles.of(root).choices
+    present = next((path.name for path in choices if path.is_file()), "")
     make = "write an AGENTS.md in its root,"
     if present:
         make = f"update {present} in its root, keeping what is still true,"

@@ -29,9 +29,7 @@ def _complete_models(runtime: Runtime) -> Values:
     return list(named.items())
 
 
-@command(
-    aliases=("models",), usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_complete_models
-)
+@command(usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_complete_models)
 async def _model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime = ctx.runtime

@@ -1,34 +1,36 @@
-"""`/reflect`: learn from a turn now."""
+"""`/good`, `/bad` and `/reflect` in a session: a model learns from a mark in the background, or is stopped."""
 
 from __future__ import annotations
 
-from swecli.models.errors import BadInput
-from swecli.repl.commands.base import CommandContext, command
+from swecli.actions.builtin.playbook import bad, good, reflect
+from swecli.models.action import Action
+from swecli.repl.commands.actions import in_own_form, perform
+from swecli.repl.commands.base import CommandContext
 
 
-@command(usage="[T7|stop]")
-async def _reflect(ctx: CommandContext, args: str) -> None:
-    """Reflect on the last turn, or on turn T7, now; or stop reflecting"""
-    if args.lower() == "stop":
-        stopped = await ctx.background.cancel()
-        ctx.screen.note(
-            "stopped · it will be retried at the next start"
-            if stopped
-            else "nothing is being learned"
-        )
-        return
-    number = ctx.runtime.session.resolve_turn(args)
+@in_own_form(good)
+async def _good(ctx: CommandContext, args: str) -> None:
+    await _mark(ctx, good, args)
+
+
+@in_own_form(bad)
+async def _bad(ctx: CommandContext, args: str) -> None:
+    await _mark(ctx, bad, args)
+
+
+async def _mark(ctx: CommandContext, action: Action, reason: str) -> None:
     learning = ctx.runtime.learning
-    if not learning.enabled:
-        raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    await ctx.wait_for_background()
-    with ctx.renderer.working(f"Reflecting on T{number}"):
-        events = await learning.learn(number, asked=True)
-    answers = [line for event in events for line in getattr(event, "answer", ())]
-    if not answers and not any(event.describe() for event in events):
-        alone = "" if learning.reflector.model else " (by rules only; no model was asked)"
-        ctx.screen.note(f"T{number}: nothing to learn{alone}")
-    for line in answers:
-        ctx.screen.detail(line)
-    for event in events:
-        ctx.renderer.show(event)
+    turns = learning.due_after_mark(action is good, reason)  # as it was before the mark
+    ctx.report(await perform(ctx, action, reason))
+    ctx.background.react(learning, turns)
+
+
+@in_own_form(reflect)
+async def _reflect(ctx: CommandContext, args: str) -> None:
+    if args.lower() != "stop":
+        await ctx.wait_for_background()
+        ctx.report(await perform(ctx, reflect, args))
+    elif await ctx.background.cancel():
+        ctx.screen.note("stopped · it will be retried at the next start")
+    else:
+        ctx.screen.note("nothing is being learned")

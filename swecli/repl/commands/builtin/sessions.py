@@ -26,7 +26,9 @@ _MAX_LISTED = 200
 def _complete_sessions(runtime: Runtime) -> Values:
     return [
         (info.id, format_session(info))
-        for info in runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_COMPLETED)
+        for info in runtime.sessions.catalog.list_sessions(
+            str(runtime.cwd), _MAX_COMPLETED, place=runtime.place
+        )
     ]
 
 
@@ -48,7 +50,9 @@ async def _sessions(ctx: CommandContext, args: str) -> None:
 async def _pick_session(ctx: CommandContext) -> str | None:
     """Let the user choose another session of this folder. Returns its id, or None."""
     runtime = ctx.runtime
-    sessions = runtime.sessions.catalog.list_sessions(str(runtime.cwd), _MAX_LISTED)
+    sessions = runtime.sessions.catalog.list_sessions(
+        str(runtime.cwd), _MAX_LISTED, place=runtime.place
+    )
     others = [info for info in sessions if info.interactions and info.id != runtime.session.id]
     if not others:
         ctx.screen.note("there are no other sessions in this folder")

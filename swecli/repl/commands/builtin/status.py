@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.models.counts import pluralize
 from swecli.repl.commands.base import CommandContext, command
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 
 @command(concurrent="*")

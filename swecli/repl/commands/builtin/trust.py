@@ -12,7 +12,7 @@ from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.render.formatting import short_path
+from swecli.text import short_path
 
 # of a changed file's differences, so that the question and the list above it stay in view
 _MAX_ROWS = 40
@@ -30,7 +30,12 @@ async def _trust(ctx: CommandContext, args: str) -> None:
 
 async def _give(ctx: CommandContext) -> None:
     trust = ctx.runtime.start.read_trust()
-    files = read_project_files(ctx.runtime.cwd)
+    # late: completing the names of commands needs no search
+    from swecli.tools.nested_instructions import find_nested_instructions
+
+    start = ctx.runtime.start
+    nested = find_nested_instructions(trust.root, start.environ)
+    files = read_project_files(start.cwd, nested)
     pending = {path: data for path, data in files.items() if trust.judge(path, data) != "approved"}
     if trust.is_trusted and not pending:
         count = pluralize(len(files), "file")

@@ -1,0 +1,318 @@
+"""What users do with MCP servers: list, add, approve and remove them, and log in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from difflib import unified_diff
+from pathlib import Path
+
+from swecli.config.mcp_file import add_server, read_entry, remove_server
+from swecli.config.paths import project_root
+from swecli.config.settings import Start
+from swecli.config.trust import FolderTrust, TrustLedger
+from swecli.models.action import ActionResult, Face, Invocation
+from swecli.models.counts import pluralize
+from swecli.models.errors import BadInput, StoreError, UsageError
+from swecli.models.json_value import JsonObject
+from swecli.redact import redact, redact_value
+from swecli.regular_files import read_regular
+from swecli.text import escape_hidden
+from swecli.tools.base import estimate_tokens
+from swecli.tools.limits import one_line
+from swecli.tools.mcp.connections import list_tools, shown_to
+from swecli.tools.mcp.files import project_file, user_file
+from swecli.tools.mcp.login import forget_login, log_in_at
+from swecli.tools.mcp.names import describe_renamed, name_tools
+from swecli.tools.mcp.record import RemoteTool, ServerRecord
+from swecli.tools.mcp.servers import Server, ServerState, read_servers
+from swecli.tools.permissions import Permissions
+from swecli.tools.registry import ToolRegistry
+from swecli.tools.sandbox import Sandbox
+
+_WIDTH = 300  # characters of a line of what a server says
+
+
+def list_servers(start: Start, prefix: str) -> ActionResult:
+    """List all servers, without starting any."""
+    servers = read_servers(start)
+    rows: list[tuple[str, ...]] = []
+    value: list[JsonObject] = []
+    for server in servers.by_name.values():
+        tools = len(server.approved.tools) if server.approved else 0
+        rows.append(
+            (
+                server.name,
+                server.scope,
+                str(tools),
+                str(server.state),
+                one_line(redact(_how(server)), 80),
+            )
+        )
+        value.append(
+            {
+                "name": server.name,
+                "scope": server.scope,
+                "tools": tools,
+                "state": str(server.state),
+                "entry": redact_value(server.entry.to_json()),
+            }
+        )
+    lines = list(servers.problems)
+    if not rows and not lines:
+        lines.append(f"There are no MCP servers. {prefix}mcp add NAME COMMAND adds one.")
+    waiting = [one for one in servers.by_name.values() if one.state is not ServerState.APPROVED]
+    note = f"{prefix}mcp approve NAME shows the tools of one and offers them" if waiting else ""
+    head = ("server", "file", "tools", "state", "how")
+    return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
+
+
+def show_server(start: Start, name: str) -> ActionResult:
+    """Show a server and its approved tools, without starting it. Raises BadInput."""
+    server = _find(start, name)
+    tools = list(server.approved.tools.values()) if server.approved else []
+    lines = [f"{name}, in the file of the {server.scope}: {server.state}"]
+    lines += [*_describe_entry(server, start), *_describe_tools(server.name, tools)]
+    value: JsonObject = {
+        "name": name,
+        "scope": server.scope,
+        "state": str(server.state),
+        "entry": redact_value(server.entry.to_json()),
+        "tools": [tool.to_json() for tool in tools],
+    }
+    return ActionResult(value, tuple(lines))
+
+
+def add_to_file(start: Start, asked: Invocation) -> ActionResult:
+    """Write a server into a file. Raises UsageError and BadInput."""
+    name, *words = asked.words or ("",)
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        raise UsageError(
+            "Give a name, and a command or an address.",
+            f"For example: {asked.prefix}mcp add time uvx mcp-server-time",
+        )
+    raw: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
+    if words[0].startswith(("http://", "https://")):
+        raw = {"url": words[0], "headers": _pairs(asked, "--header")}
+    if "--network" in asked.flags:
+        raw["network"] = True
+    if "--outside" in asked.flags:
+        raw["sandbox"] = False
+    entry = read_entry(name, raw)
+    if asked.value("--scope") == "project":
+        lines = [f"{name} is in {project_file(start)}"]
+        lines += _change_project(start, lambda file: add_server(file, entry))
+    else:
+        add_server(user_file(start), entry)
+        lines = [f"{name} is in {user_file(start)}"]
+    lines.append(f"{asked.prefix}mcp approve {name} shows its tools and offers them")
+    return ActionResult({"added": name, "entry": redact_value(entry.to_json())}, tuple(lines))
+
+
+def remove_from_file(start: Start, name: str, scope: str) -> ActionResult:
+    """Take a server out of a file, and withdraw its approval. Raises BadInput."""
+    is_shared = scope == "project"
+    file = project_file(start) if is_shared else user_file(start)
+    root = project_root(start.cwd) if is_shared else start.paths.config
+
+    def change(path: Path) -> None:
+        if not remove_server(path, name):
+            raise BadInput(f"{path} has no MCP server {name!r:.40}.", "See `swecli mcp list`.")
+
+    lines = _change_project(start, change) if is_shared else []
+    if not is_shared:
+        change(file)
+    try:
+        TrustLedger.find(start.paths).forget_server(root, name)
+        forget_login(name, start)
+    except OSError as error:
+        raise _not_recorded(error) from error
+    return ActionResult({"removed": name}, (f"{name} is removed from {file}", *lines))
+
+
+async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionResult:
+    """Start a server, show what it says of its tools, or what is different now, and record it if the user agrees.
+    Raises BadInput and ToolError."""
+    server = _find(start, name)
+    face = asked.face
+    shown = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
+    if face.can_ask:
+        _note(face, shown)
+        if not await _may_start(server, Sandbox.of(start), face):
+            return ActionResult(None, ("nothing was started or approved",), code=1)
+    with face.working(f"asking {name} for its tools"):
+        tools = await _ask_for_tools(server, start)
+    usable = [tool for tool in tools if not tool.is_too_long]
+    for tool in tools:
+        if tool.is_too_long:
+            face.warn(f"{one_line(tool.name, 80)} is left out: its description is too long")
+    record = ServerRecord.of(server.entry, usable)
+    if server.approved == record:
+        return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
+    change = list(_describe_change(server, record))
+    # a command line prints all of it with the result
+    shown = [] if face.can_ask else _in_pieces([*shown, *change])
+    if face.can_ask:
+        _note(face, change)
+    question = f"Offer these tools of {name} to the model?"
+    if "--yes" not in asked.flags and not await face.confirm(question):
+        verdict = f"nothing was approved{face.how_to_agree}"
+        return ActionResult(None, (*shown, verdict), code=1)
+    try:
+        TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
+    except OSError as error:
+        raise _not_recorded(error) from error
+    line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
+    rule = f"mcp({name}__*) in the setting allow ends the questions"
+    value = {"approved": name, "tools": [tool.name for tool in usable]}
+    return ActionResult(value, (*shown, line, rule))
+
+
+async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
+    """Start or reach a server, and return what it says of its tools. Raises ToolError."""
+    root = start.cwd.resolve()
+    registry = ToolRegistry.discover()
+    permissions, _ = Permissions.load(start, root, registry)
+    sandbox = Sandbox.of(start)
+    try:
+        return await list_tools(server, start, permissions.guard(root, registry), sandbox)
+    finally:
+        sandbox.close()
+
+
+def _note(face: Face, lines: Sequence[str]) -> None:
+    for piece in _in_pieces(lines):
+        face.note(piece)
+
+
+def _in_pieces(lines: Sequence[str]) -> list[str]:
+    """Return lines in pieces: a face cuts long ones, and each word must be seen."""
+    return [
+        piece
+        for line in lines
+        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]
+    ]
+
+
+async def log_in(start: Start, name: str, face: Face) -> ActionResult:
+    """Log in at a service. Raises BadInput and ToolError."""
+    server = _find(start, name)
+    if not server.entry.url:
+        raise BadInput(f"The MCP server {name} is a program: it has no login.")
+    await log_in_at(server, start, face.note)
+    return ActionResult({"logged_in": name}, (f"logged in at {name}",))
+
+
+async def _may_start(server: Server, sandbox: Sandbox, face: Face) -> bool:
+    """Ask before a program is started that was never approved as it is."""
+    if server.entry.url or server.state is ServerState.APPROVED:
+        return True
+    is_inside = sandbox.is_active and server.entry.sandbox
+    where = "in the sandbox" if is_inside else "outside the sandbox, as you"
+    return await face.confirm(f"Start it {where}, to read what it says of its tools?")
+
+
+def _find(start: Start, name: str) -> Server:
+    """Return a server by its name. Raises BadInput."""
+    servers = read_servers(start)
+    if name in servers.by_name:
+        return servers.by_name[name]
+    problem = next((line for line in servers.problems if name in line), "")
+    hint = problem or next(iter(servers.problems), "See `swecli mcp list`.")
+    raise BadInput(f"There is no MCP server {name!r:.40}.", hint)
+
+
+def _how(server: Server) -> str:
+    """Return the command or the address of a server on one line, without the values of its variables."""
+    entry = server.entry
+    return entry.url or shlex.join([entry.command, *entry.args])
+
+
+def _describe_entry(server: Server, start: Start) -> list[str]:
+    """Return lines on how a server is started or reached. Values of variables and headers may be secrets."""
+    entry = server.entry
+    if entry.url:
+        lines = [f"  address: {escape_hidden(redact(entry.url), keep='')}"]
+        named = entry.headers
+    else:
+        lines = [f"  command: {escape_hidden(redact(_how(server)), keep='')}"]
+        inside = "in the sandbox, writes only in this folder"
+        network = ", with network" if entry.network else ", without network"
+        lines.append(
+            f"  runs {inside + network if entry.sandbox else 'outside the sandbox, as you'}"
+        )
+        if entry.sandbox and (shown := shown_to(entry, start)):
+            lines.append(f"  reads beside that: {', '.join(shown)}")
+        named = entry.env
+    if named:
+        names = ", ".join(escape_hidden(name, keep="") for name in named)
+        lines.append(f"  {'headers' if entry.url else 'variables'}: {names}")
+    return lines
+
+
+def _describe_tools(server: str, tools: Sequence[RemoteTool]) -> Iterator[str]:
+    """Yield lines with every word that a server says of its tools, with hidden characters as escapes."""
+    if not tools:
+        return
+    tokens = sum(estimate_tokens(json.dumps(tool.to_json())) for tool in tools)
+    yield f"  {pluralize(len(tools), 'tool')}, about {tokens:,} tokens of each request:"
+    for tool in tools:
+        yield f"  {escape_hidden(tool.name, keep='')}"
+        for line in tool.description.splitlines():
+            yield f"    {escape_hidden(line, keep='')}"
+        yield f"    {json.dumps(tool.schema)}"
+    for line in describe_renamed(server, name_tools(server, (tool.name for tool in tools))):
+        yield f"  {escape_hidden(line, keep='')}"
+
+
+def _describe_change(server: Server, record: ServerRecord) -> Iterator[str]:
+    """Yield what a server says of its tools; of one that was approved before only what is different."""
+    if server.approved is None:
+        yield from _describe_tools(server.name, list(record.tools.values()))
+        return
+    before = redact(server.approved.to_text()).splitlines()
+    now = redact(record.to_text()).splitlines()
+    for line in unified_diff(before, now, "approved", "now", "", "", 3):
+        yield f"  {line}"
+
+
+def _pairs(asked: Invocation, flag: str) -> dict[str, str]:
+    """Return the values of a flag like NAME=VALUE. Raises UsageError."""
+    pairs: dict[str, str] = {}
+    for text in asked.flags.get(flag, ()):
+        name, mark, value = text.partition("=")
+        if not mark or not name:
+            raise UsageError(f"{flag} {text!r:.40} is not NAME=VALUE.")
+        pairs[name] = value
+    return pairs
+
+
+def _change_project(start: Start, change: Callable[[Path], None]) -> list[str]:
+    """Change the project's file. What the user trusted of it he trusts after his own change too. Returns lines for him.
+    Raises BadInput."""
+    file = project_file(start)
+    trust = start.read_trust()
+    was_trusted = trust.is_trusted and (not file.exists() or _is_approved(trust, file))
+    change(file)
+    if trust.everything or not was_trusted:
+        return ["/trust in a session shows the file and lets its servers be used"]
+    try:
+        TrustLedger.find(start.paths).approve(trust.root, {file: read_regular(file)})
+    except OSError as error:
+        raise _not_recorded(error) from error
+    return []
+
+
+def _is_approved(trust: FolderTrust, file: Path) -> bool:
+    try:
+        return trust.judge(file, read_regular(file)) == "approved"
+    except OSError:
+        return False
+
+
+def _not_recorded(error: OSError) -> StoreError:
+    return StoreError(f"The approval cannot be recorded: {error.strerror}.")

@@ -1,0 +1,149 @@
+"""The servers that a run has started or reached, each when it was first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swecli.config.mcp_file import ServerEntry
+from swecli.config.settings import Start
+from swecli.models.json_value import Json
+from swecli.tools.environment import child_environment
+from swecli.tools.errors import ToolError
+from swecli.tools.guard import Guard
+from swecli.tools.mcp.connection import Connection, Link
+from swecli.tools.mcp.login import find_login
+from swecli.tools.mcp.pipes import Pipes, Program
+from swecli.tools.mcp.record import RemoteTool
+from swecli.tools.mcp.servers import Server
+from swecli.tools.mcp.service import Service
+from swecli.tools.run_inside import More
+from swecli.tools.sandbox import Sandbox
+from swecli.tools.toolchains import places_of
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+
+def environment_for(server: Server, start: Start) -> Mapping[str, str]:
+    """Return the variables that an entry may name: in a project's file no keys of models, which its server would
+    get."""
+    if server.scope == "user":
+        return start.environ
+    return child_environment(start.environ)
+
+
+def find_link(server: Server, start: Start, guard: Guard, sandbox: Sandbox | None) -> Link:
+    """Return how a server is reached. Raises ConfigError if a variable is not set, and ToolError."""
+    entry = server.entry.fill_in(environment_for(server, start))
+    if entry.url:
+        return Service(server.name, entry.url, entry.headers, find_login(server, entry.url, start))
+    return Pipes(_program_of(entry, start, guard, sandbox))
+
+
+def _program_of(entry: ServerEntry, start: Start, guard: Guard, sandbox: Sandbox | None) -> Program:
+    """Return how a server's program is started. Raises ToolError if it may not run at all."""
+    if sandbox is not None and entry.sandbox and sandbox.refusal:
+        raise ToolError(sandbox.refusal)
+    is_inside = sandbox is not None and entry.sandbox and sandbox.is_active
+    return Program(
+        (os.path.expanduser(entry.command), *entry.args),  # noqa: PTH111  a command need not be a path
+        cwd=start.cwd.resolve(),
+        env=child_environment(start.environ),
+        guard=guard,
+        sandbox=sandbox if is_inside else None,
+        more=More(entry.network, entry.env, shown_to(entry, start)),
+    )
+
+
+def shown_to(entry: ServerEntry, start: Start) -> tuple[str, ...]:
+    """Return the paths outside the workspace that a server may read because its command names them: its program, with
+    what lies beside it, and existing files and folders."""
+    root = start.cwd.resolve()
+    program = shutil.which(os.path.expanduser(entry.command), path=start.environ.get("PATH"))  # noqa: PTH111  as above
+    named = [Path(argument) for argument in entry.args if argument.startswith("/")]
+    if program is not None:
+        named.insert(0, Path(program).absolute())
+    shown: set[Path] = set()
+    for path in named:
+        shown |= places_of(path, start.environ)
+    outside = (path for path in shown if not path.is_relative_to(root))
+    return tuple(sorted(map(str, outside)))
+
+
+class Connections:
+    """The open connections of a run by the server's name. All end with the event loop at the latest."""
+
+    def __init__(self, start: Start, sandbox: Sandbox | None) -> None:
+        self._start = start
+        self._sandbox = sandbox
+        self._open: dict[str, tuple[Json, Connection, dict[str, RemoteTool]]] = {}
+        self._links: list[Link] = []
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def call(
+        self, server: Server, tool: RemoteTool, arguments: Mapping[str, Json], guard: Guard
+    ) -> CallToolResult:
+        """Call a tool that the user approved. Raises ToolError, also if the
+        server says something else of the tool now."""
+        async with self._locks.setdefault(server.name, asyncio.Lock()):
+            connection, tools = await self._connect(server, guard)
+            if tools.get(tool.name) != tool or connection.changed:
+                tools = await self._list(server, connection)
+        now = tools.get(tool.name)
+        if now is None:
+            raise ToolError(f"The MCP server {server.name} has no tool {tool.name!r} any more.")
+        if now != tool:
+            raise ToolError(
+                f"The MCP server {server.name} describes {tool.name!r} in other words than those that the user"
+                f" approved. It is not called until the user has seen them: /mcp approve {server.name}"
+            )
+        seconds = float(self._start.settings.command_timeout)
+        return await connection.call(tool.name, arguments, seconds)
+
+    def take_notes(self) -> list[str]:
+        """Return, once, the lines on what was put back in the workspace when a server had ended."""
+        notes: list[str] = []
+        for link in self._links:
+            notes += link.notes
+            link.notes.clear()
+        return notes
+
+    async def _connect(
+        self, server: Server, guard: Guard
+    ) -> tuple[Connection, dict[str, RemoteTool]]:
+        """Return the open connection to a server, and its tools by name as they were listed last. Raises ToolError."""
+        entry = server.entry.to_json()
+        if server.name in self._open:
+            its_entry, connection, tools = self._open[server.name]
+            if connection.is_open and its_entry == entry:
+                return connection, tools
+            await connection.close()
+            del self._open[server.name]
+        link = find_link(server, self._start, guard, self._sandbox)
+        self._links.append(link)
+        connection = Connection(server.name, link)
+        await connection.open()
+        self._open[server.name] = (entry, connection, {})
+        return connection, await self._list(server, connection)
+
+    async def _list(self, server: Server, connection: Connection) -> dict[str, RemoteTool]:
+        tools = {tool.name: tool for tool in await connection.list_tools()}
+        self._open[server.name] = (server.entry.to_json(), connection, tools)
+        return tools
+
+
+async def list_tools(
+    server: Server, start: Start, guard: Guard, sandbox: Sandbox | None
+) -> list[RemoteTool]:
+    """Return what a server says of its tools now, by a connection of its own. Raises ToolError and ConfigError."""
+    connection = Connection(server.name, find_link(server, start, guard, sandbox))
+    await connection.open()
+    try:
+        return await connection.list_tools()
+    finally:
+        await connection.close()

@@ -1,0 +1,27 @@
+"""The files that name servers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from swecli.config.paths import project_root
+from swecli.config.project_files import MCP_SERVERS
+from swecli.config.settings import Start
+
+_USER_FILE = "mcp.json"
+
+
+def user_file(start: Start) -> Path:
+    """Return the file with the user's own servers."""
+    return start.paths.config / _USER_FILE
+
+
+def project_file(start: Start) -> Path:
+    """Return the file with the servers of the project."""
+    return project_root(start.cwd) / MCP_SERVERS
+
+
+def has_servers(start: Start) -> bool:
+    """Return whether there is such a file, so that more has to be loaded."""
+    return any(os.access(file, os.F_OK) for file in (user_file(start), project_file(start)))

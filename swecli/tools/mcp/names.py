@@ -1,0 +1,39 @@
+"""The names under which the model calls the tools of servers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+PREFIX = "mcp__"
+# OpenAI allows 64 characters, other providers more: platform.openai.com/docs/guides/function-calling
+_LONGEST = 64
+_DIGEST = 6  # characters that make a name that was cut, or is another's too, its own
+
+
+def subject_of(server: str, tool: str) -> str:
+    """Return what permission rules are compared with: `time__get_current_time`."""
+    return f"{server}__{tool}"
+
+
+def name_tools(server: str, tools: Iterable[str]) -> dict[str, str]:
+    """Return the name for the model of each tool of a server, which providers accept and no other has. It depends on
+    nothing but the names themselves."""
+    named: dict[str, str] = {}
+    taken: set[str] = set()
+    for tool in sorted(set(tools)):
+        clean = re.sub(r"[^A-Za-z0-9_-]", "_", tool)
+        name = PREFIX + subject_of(server, clean)
+        if len(name) > _LONGEST or name in taken:
+            digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+            name = f"{name[: _LONGEST - _DIGEST - 1]}_{digest}"
+        taken.add(name)
+        named[tool] = name
+    return named
+
+
+def describe_renamed(server: str, named: dict[str, str]) -> list[str]:
+    """Return a line for each tool whose name for the model is not its own, with both."""
+    usual = {tool: PREFIX + subject_of(server, tool) for tool in named}
+    return [f"{tool!r} is called {name}" for tool, name in named.items() if name != usual[tool]]

@@ -1,0 +1,119 @@
+"""The servers that a project and its user name: which of them the user approved, and with which tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from swecli.config.mcp_file import McpFile, ServerEntry, parse_servers
+from swecli.config.paths import project_root
+from swecli.config.project_files import MCP_SERVERS, is_inside
+from swecli.config.settings import Start
+from swecli.config.trust import ApprovedFile, FolderTrust, TrustLedger
+from swecli.regular_files import read_regular
+from swecli.tools.mcp.files import project_file, user_file
+from swecli.tools.mcp.record import ServerRecord
+
+Scope = Literal["project", "user"]
+
+
+class ServerState(StrEnum):
+    """Whether the tools of a server are offered. The value says it to the user."""
+
+    APPROVED = "approved"
+    NEW = "its tools are not approved yet"
+    CHANGED = "its entry has changed since you approved it"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of a file that may be used. `approved` is what the user approved of it last, also if the entry has
+    changed since; None if nothing is."""
+
+    entry: ServerEntry
+    scope: Scope
+    root: Path  # the folder in whose record of trust the approval stands
+    approved: ServerRecord | None = None
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def state(self) -> ServerState:
+        if self.approved is None:
+            return ServerState.NEW
+        is_same = self.approved.entry == self.entry.to_json()
+        return ServerState.APPROVED if is_same else ServerState.CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The servers of a run by name, and a line for each thing that cannot be used."""
+
+    by_name: dict[str, Server] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def read_servers(start: Start) -> Servers:
+    """Return the servers of the user and those of the project, if its file is trusted as it is. A name that both have
+    is the user's: his permission rules name his server. Never raises for a file."""
+    own = _read_user_file(start)
+    shared = _read_project_file(start)
+    ledger = TrustLedger.find(start.paths)
+    by_name = dict(_approved(own, "user", ledger.trust_in(start.paths.config)))
+    problems = [*own.problems, *shared.problems]
+    if shared.servers:
+        trust = ledger.trust_in(project_root(start.cwd))
+        for name, server in _approved(shared, "project", trust):
+            if name in by_name:
+                problems.append(
+                    f"{MCP_SERVERS}: the MCP server {name} is not used: you have one of this name"
+                )
+            else:
+                by_name[name] = server
+    return Servers(dict(sorted(by_name.items())), tuple(problems))
+
+
+def _read_user_file(start: Start) -> McpFile:
+    file = user_file(start)
+    try:
+        return parse_servers(read_regular(file), str(file))
+    except FileNotFoundError:
+        return McpFile()
+    except OSError as error:
+        return McpFile(problems=(f"{file} cannot be read: {error.strerror}",))
+
+
+def _read_project_file(start: Start) -> McpFile:
+    file = project_file(start)
+    try:
+        data = read_regular(file)
+    except FileNotFoundError:
+        return McpFile()
+    except OSError as error:
+        return McpFile(problems=(f"{MCP_SERVERS} cannot be read: {error.strerror}",))
+    if not is_inside(file, file.parent):
+        return McpFile(problems=(f"{MCP_SERVERS} is a link that leads out of the project",))
+    if problem := start.read_trust().objection(file, data):
+        return McpFile(problems=(f"{MCP_SERVERS} is not used: {problem}",))
+    return parse_servers(data, MCP_SERVERS)
+
+
+def _approved(file: McpFile, scope: Scope, trust: FolderTrust) -> Iterator[tuple[str, Server]]:
+    for name, entry in file.servers.items():
+        record = _read_record(trust.servers.get(name))
+        yield name, Server(entry, scope, trust.root, record)
+
+
+def _read_record(file: ApprovedFile | None) -> ServerRecord | None:
+    """Return an approved record; None if there is none, or if it is not what was approved."""
+    if file is None or ApprovedFile.from_bytes(file.text.encode("utf-8")).digest != file.digest:
+        return None
+    try:
+        return ServerRecord.from_text(file.text)
+    except (ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,157 @@
+"""Find out whose memory a folder has: its repository's, wherever the folder is now. See docs/adr/0115."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from swecli.config.whereabouts import Whereabouts, inode_of
+from swecli.models.errors import BadInput
+from swecli.models.project import KeyBasis, ProjectFolder, ProjectPlace
+from swecli.store.journal.values import folder_key
+from swecli.store.projects import ProjectStore, make_record
+from swecli.store.sqlite.database import Database
+
+_COMMIT = "commit:"  # before the id in a key: no path begins so
+
+
+def open_project(database: Database, folder: Path) -> ProjectPlace:
+    """Return the key of a folder's project, and the folder's place in it. What is found is recorded: git is asked only
+    about a folder that is seen for the first time, or has no commit yet. Memory that lies under the folder's path moves
+    to the key. A notice asks about memory of which neither can be told. Raises StoreError."""
+    whereabouts = Whereabouts.of(folder)
+    if database.path is None:  # nothing of it is found by another run
+        return ProjectPlace(folder_key(str(whereabouts.root)), whereabouts.subfolder)
+    opening = _Opening(database, ProjectStore(database), whereabouts)
+    return ProjectPlace(opening.key(), whereabouts.subfolder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The opening of one folder."""
+
+    database: Database
+    store: ProjectStore
+    whereabouts: Whereabouts
+
+    def key(self) -> str:
+        """Return the key of the folder's project, and record what is found."""
+        records = self.store.recorded(self.whereabouts)
+        same = next((record for record in records if self._is_same(record)), None)
+        if same is None or self._may_be_known_better(same):
+            return self._find(records, same)
+        here = replace(same, folder=folder_key(str(self.whereabouts.holder)))
+        self._record(here, records, replaced=[] if here == same else [same])
+        return here.project
+
+    def _is_same(self, record: ProjectFolder) -> bool:
+        """Return whether the folder is the recorded one, maybe by another name."""
+        where = self.whereabouts
+        if record.inode != where.inode:
+            return False
+        if record.folder == folder_key(str(where.holder)):
+            # without git the path is all there is, and its files may all be new
+            return not where.has_git or where.holds_since(record.seen_at.timestamp())
+        if inode_of(Path(record.folder)) == record.inode:
+            return False  # it is still there: this is a folder of another disk
+        last_use = self.store.last_use(record, Path(record.folder))
+        return where.holds_since(last_use.timestamp())
+
+    def _may_be_known_better(self, record: ProjectFolder) -> bool:
+        """Return whether there may be a first commit by now."""
+        can_have_one = self.whereabouts.has_git and not self.whereabouts.is_shallow
+        return can_have_one and record.basis in (KeyBasis.REPOSITORY, KeyBasis.FOLDER)
+
+    def _find(self, records: Sequence[ProjectFolder], same: ProjectFolder | None) -> str:
+        """Find the key of a folder by its repository, and record it."""
+        where = self.whereabouts
+        commit = self._first_commit()
+        holder = folder_key(str(where.holder))
+        chosen = [
+            record
+            for record in records
+            if record.folder == holder
+            and record.basis is KeyBasis.CHOSEN
+            and commit
+            and record.first_commit == commit
+        ]
+        if chosen:  # a copy that was put back
+            here = replace(chosen[0], inode=where.inode)
+        elif commit:
+            here = make_record(where, f"{_COMMIT}{commit}", KeyBasis.COMMIT, commit)
+        elif same is not None:
+            here = replace(same, folder=holder)
+        else:
+            basis = KeyBasis.REPOSITORY if where.has_git else KeyBasis.FOLDER
+            here = make_record(where, self.store.free_key(str(where.holder)), basis)
+        replaced = [
+            record
+            for record in records
+            if record != here and (record == same or self._is_before_git(record))
+        ]
+        self._record(here, records, replaced=replaced)
+        self._ask(here, [record for record in records if record not in replaced])
+        return here.project
+
+    def _first_commit(self) -> str:
+        """Return the first commit, "" if there is none, git is missing or refuses, or takes too long."""
+        if not self.whereabouts.has_git or self.whereabouts.is_shallow:
+            return ""
+        # late: a folder is seen for the first time once
+        from swecli.tools.git import first_commit
+
+        try:
+            return first_commit(self.whereabouts.root)
+        except BadInput:
+            return ""
+
+    def _is_before_git(self, record: ProjectFolder) -> bool:
+        """Return whether a record is of this folder before `git init`."""
+        root = replace(
+            self.whereabouts,
+            holder=self.whereabouts.root,
+            inode=inode_of(self.whereabouts.root),
+        )
+        return (
+            self.whereabouts.has_git
+            and record.folder == folder_key(str(root.holder))
+            and record.inode == root.inode
+            and root.holds_since(self.store.last_use(record, root.root).timestamp())
+        )
+
+    def _record(
+        self,
+        here: ProjectFolder,
+        records: Sequence[ProjectFolder],
+        *,
+        replaced: Sequence[ProjectFolder],
+    ) -> None:
+        """Store the record in place of the replaced ones, if it is new, and take over what lies under their keys. So is
+        what lies under the folder's path: it is from before there were records, or from a run that began before the key
+        was found."""
+        where = self.whereabouts
+        paths = {folder_key(str(where.root)), folder_key(str(where.holder))}
+        takes = {record.project for record in replaced} | {*self.store.unrecorded(sorted(paths))}
+        takes -= {here.project}
+        is_new = here not in records or bool(replaced)
+        if not self.database.is_read_only and (is_new or takes):
+            self.store.record(here, replaces=replaced, takes=sorted(takes))
+
+    def _ask(self, here: ProjectFolder, others: Sequence[ProjectFolder]) -> None:
+        """Ask about the memory of what was at this path, where it may be the same project: two repositories whose first
+        commits differ are two projects."""
+        for record in others:
+            both_have_commits = bool(here.first_commit and record.first_commit)
+            if (
+                record.project == here.project
+                or both_have_commits
+                or self.store.folders_of(record.project)
+            ):
+                continue
+            memory = self.store.holdings(record.project)
+            if memory.contents:
+                self.database.notices.append(
+                    f"the same project as {memory.name} was before ({memory.contents})?"
+                    f" `swecli playbook adopt {memory.project}` takes that over"
+                )

@@ -1,0 +1,178 @@
+"""Test servers that are reached over HTTP, on loopback: those of the official library, and ones that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from socket import create_connection, create_server
+from time import sleep
+
+import pytest
+
+from swecli.config.settings import Start
+from swecli.tools.base import ToolError
+from swecli.tools.guard import Guard
+from swecli.tools.mcp.connections import Connections
+from swecli.tools.mcp.login import log_in_at, login_file
+from swecli.tools.mcp.results import to_result
+from swecli.tools.mcp.servers import Server, read_servers
+from tests.support.mcp_servers import GUARDED, USEFUL, approve, write_user_file
+from tests.support.runtime import make_start
+
+pytestmark = pytest.mark.slow
+
+
+def free_port() -> int:
+    with create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def served(program: Path, *arguments: str, port: int) -> Iterator[str]:
+    """Run a service until the end of the context, and yield its address."""
+    with subprocess.Popen(
+        [sys.executable, str(program), *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            while not _answers(port):
+                assert process.poll() is None, "it ended"
+                sleep(0.05)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[str]:
+    """Answer each request on loopback with these bytes, and yield the address."""
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            writer.write(answer)
+            await writer.drain()
+        except ConnectionError:
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1", 0) as listening:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
+
+
+def only_server(start: Start) -> Server:
+    return read_servers(start).by_name["one"]
+
+
+async def test_a_service_is_called() -> None:
+    port = free_port()
+    start = make_start()
+    with served(USEFUL, "http", str(port), port=port) as url:
+        write_user_file(start, one={"type": "http", "url": url})
+        record = await approve(start, "one")
+        run = Connections(start, None)
+        result = await run.call(
+            only_server(start), record.tools["add"], {"a": 1, "b": 2}, Guard(start.cwd)
+        )
+    assert to_result("one", "add", result).for_model.endswith("\n3")
+
+
+async def test_a_service_that_is_gone_is_named() -> None:
+    start = make_start()
+    write_user_file(start, one={"url": f"http://127.0.0.1:{free_port()}/mcp"})
+    with pytest.raises(ToolError, match="The MCP server one failed: .*connect"):
+        await approve(start, "one")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "swecli mcp login one"),
+        (
+            b"HTTP/1.1 307 Away\r\nLocation: http://example.org/mcp\r\nContent-Length: 0\r\n\r\n",
+            "not followed",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + b" " * 17_000_000,
+            "more than 16,000,000 bytes",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n",
+            "it packed its answer",
+        ),
+    ],
+)
+async def test_a_service_that_misbehaves_gets_one_line(answer: bytes, words: str) -> None:
+    start = make_start()
+    async with answering(answer) as url:
+        write_user_file(start, one={"url": url})
+        with pytest.raises(ToolError, match=words):
+            await approve(start, "one")
+
+
+async def log_in(start: Start) -> list[str]:
+    """Log in as a user who opens the address that is shown."""
+    said: list[str] = []
+    opened: list[asyncio.Task[None]] = []
+
+    def open_page(address: str) -> None:
+        with urllib.request.urlopen(address) as page:
+            assert b"go back to swecli" in page.read()
+
+    def say(line: str) -> None:
+        said.append(line)
+        if line.startswith("http"):
+            opened.append(asyncio.create_task(asyncio.to_thread(open_page, line)))
+
+    await log_in_at(only_server(start), start, say)
+    await asyncio.gather(*opened)
+    return said
+
+
+async def call_secret(start: Start, record: object) -> str:
+    run = Connections(start, None)
+    server = only_server(start)
+    assert server.approved is not None
+    result = await run.call(server, server.approved.tools["secret"], {}, Guard(start.cwd))
+    return to_result("one", "secret", result).for_model
+
+
+async def test_a_login_is_kept_in_a_private_file_refreshed_and_ends_when_it_is_revoked() -> None:
+    port = free_port()
+    start = make_start()
+    with served(GUARDED, str(port), "5", port=port) as url:
+        write_user_file(start, one={"type": "http", "url": url})
+        with pytest.raises(ToolError, match="it asks for a login: swecli mcp login one"):
+            await approve(start, "one")
+        said = await log_in(start)
+        assert said[0] == f"one logs in at 127.0.0.1:{port}. Open in a browser:"
+        file = login_file(only_server(start), url, start)
+        assert file.stat().st_mode & 0o777 == 0o600
+        record = await approve(start, "one")
+        assert "the secret" in await call_secret(start, record)
+
+        await asyncio.sleep(6)
+        assert "the secret" in await call_secret(start, record)
+        assert Path("refreshed").exists()
+
+        file.chmod(0o640)
+        with pytest.raises(ToolError, match=re.escape(f"Others can read the tokens in {file}")):
+            await call_secret(start, record)
+        file.chmod(0o600)
+
+        Path("revoked").touch()
+        with pytest.raises(ToolError, match="the login has ended: swecli mcp login one"):
+            await call_secret(start, record)
