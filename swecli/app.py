@@ -29,6 +29,7 @@ from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
 from swecli.models.notes import LostJobNote
 from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
+from swecli.playbook.team import follow_shared_files
 from swecli.playbook.workspace import StaleStrategies
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import ChangeRecorder
@@ -296,7 +297,16 @@ class Runtime:
         cannot be used. Raises OSError."""
         trust = TrustLedger.find(self.start.paths).approve(project_root(self.cwd), files)
         self.agent.begin_epoch("the project's instructions are trusted now")
-        return load_project(self.start, trust, window=self.agent.model.profile.window).notices
+        project = load_project(self.start, trust, window=self.agent.model.profile.window)
+        return [*project.notices, *self.follow_shared_files()]
+
+    def follow_shared_files(self) -> list[str]:
+        """Bring the playbook in step with the strategies that the project's people share. Returns lines for the user.
+        Raises StoreError."""
+        root = project_root(self.cwd)
+        return follow_shared_files(
+            self.sessions, self.sessions.session, root, self.start.read_trust()
+        )
 
     def close(self) -> None:
         """Close the session and the database, and remove the sandbox's temporary files."""
@@ -420,6 +430,7 @@ def _assemble(
         notices += runtime.resumed_lines()
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
+    notices += runtime.follow_shared_files()
     return runtime
 
 

@@ -11,15 +11,26 @@ from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
 from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
+from swecli.context.keyed_messages import strip_keys
 from swecli.context.observed_limits import ModelLimits
-from swecli.context.system_message import load_prompt
+from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem
+from swecli.models.api_message import ApiMessage
+from swecli.models.errors import BadInput
 from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
-from swecli.models.message import AskRequest, Decision, ToolResult, ToolSpec
+from swecli.models.message import (
+    AskRequest,
+    Decision,
+    ModelReply,
+    ModelRequest,
+    ToolResult,
+    ToolSpec,
+)
 from swecli.models.session import Session
 from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
 from swecli.tools.mcp.finding import defer
@@ -244,6 +255,30 @@ class Agent:
 
         if self.condense_model is not None:
             await generate_title(self.sessions, self.condense_model)
+
+    async def ask_once(self, keyed_messages: list[ApiMessage], interaction: int) -> ModelReply:
+        """Send a request that belongs to an interaction, and return its answer, whose calls are not run; what it took
+        is recorded as "try". Raises BadInput if it is too long for the model, ProviderError if it fails."""
+        specs = self.specs()
+        limits = self.make_fitter().limits
+        size = limits.measure(keyed_messages, self.counter)
+        if not size.fits:
+            raise BadInput(
+                f"The request of T{interaction} has {size.tokens:,} tokens: too many for {self.model.name}.",
+                "Choose a model with a larger window: /model",
+            )
+        messages = strip_keys(keyed_messages)
+        request = ModelRequest(
+            self.model.name,
+            messages,
+            specs,
+            limits.reserve,
+            "try",
+            thinking=self.thinking,
+            marks=cache_marks(messages),
+        )
+        keep = self.sessions.record_request
+        return await send(self.model, request, keep, interaction=interaction)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

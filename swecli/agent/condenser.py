@@ -64,7 +64,12 @@ class Condenser:
         return self._apply(summary, cost)
 
     def _apply(self, summary: str, cost: float) -> CondensedResponse:
-        head = self.builder.head(self.position.query, self.reducer.counter)
+        head = self.builder.head(
+            self.position.query,
+            self.reducer.counter,
+            interaction=self.position.interaction,
+            window=self.reducer.limits.window,
+        )
         epoch, edits, messages = self.span.apply(self.session, summary, head)
         before = self.reducer.limits.measure(self.span.messages, self.reducer.counter)
         after = self.reducer.limits.measure(messages, self.reducer.counter)

@@ -14,7 +14,7 @@ from swecli.context.keyed_messages import strip_keys
 from swecli.context.prepare import PreparedRequest, Segment, measure_messages, past_request
 from swecli.context.replay.stored import stored_request
 from swecli.models.api_message import call_id_of, text_of
-from swecli.models.context import Reduction, WindowSpec, interaction_of, key_of
+from swecli.models.context import Epoch, Reduction, WindowSpec, interaction_of, key_of
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
@@ -80,6 +80,7 @@ class PastPrompt:
     """The first request of an earlier turn, rebuilt from what is stored."""
 
     number: int  # of the turn
+    epoch: Epoch
     keyed_messages: list[ApiMessage]
     first: int  # first interaction of the window: those before it are pinned
     segments: tuple[Segment, ...]
@@ -209,6 +210,7 @@ class ContextControl:
         counted, encoding = self._sessions.context.counted_at_first(whole, number)
         return PastPrompt(
             number=number,
+            epoch=epoch,
             keyed_messages=request.keyed_messages,
             first=epoch.first,
             segments=tuple(segments),

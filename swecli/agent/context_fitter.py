@@ -405,7 +405,12 @@ class ContextFitter:
     def _truncate(self, fitting: _Fitting, kept: list[ApiMessage]) -> None:
         """Reduce to the messages that were `kept`, or further, until the request fits. The head retains the facts of
         removed messages if there is room for them. Raises ContextFull."""
-        head = self.builder.head(fitting.position.query, self.counter)
+        head = self.builder.head(
+            fitting.position.query,
+            self.counter,
+            interaction=fitting.position.interaction,
+            window=self.limits.window,
+        )
         rebuilt = epochs.rebuild_epoch(
             fitting.epoch, fitting.session, head, fitting.position.interaction
         )

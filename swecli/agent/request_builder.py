@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from swecli.agent.path_rules import find_rules
 from swecli.config.settings import Settings
-from swecli.context.budget import RequestLimits, request_limit
+from swecli.context.budget import RequestLimits, is_lean, request_limit
 from swecli.context.epochs import CONDENSE
 from swecli.context.keyed_messages import strip_keys
 from swecli.context.notes import held_strategies, new_strategy_line, quote_excerpts
+from swecli.context.outline import MAX_TURNS
 from swecli.context.prepare import (
     ComposedRequest,
     PreparedRequest,
@@ -39,6 +40,7 @@ from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.models.earlier_turn import EarlierTurn
     from swecli.models.finding import Finding
     from swecli.playbook.workspace import StaleStrategies
     from swecli.store.search_results import FoundInteraction
@@ -218,6 +220,8 @@ class RequestBuilder:
             selection = select()
         if opening is not None:
             head = self._compose_head(session, selection)
+            earlier = self._outline(session, opening.first, model.profile.window)
+            head = replace(head, earlier=earlier, count=counter.count)
         else:
             head = HeadParts(self.system_prompt, strategies=selection.bullets)
         excerpts, quoted = self._find_earlier(session, query.text, opening, model, counter)
@@ -245,10 +249,21 @@ class RequestBuilder:
             notes.append(jobs_note(query.running_jobs))
         return (*notes, *self.surroundings.notes())
 
-    def head(self, query: str, counter: TokenCounter) -> HeadParts:
-        """Return the head's parts for an epoch that begins within a turn; strategy notes do not count as known."""
+    def head(
+        self, query: str, counter: TokenCounter, *, interaction: int, window: int | None
+    ) -> HeadParts:
+        """Return the head's parts for an epoch that begins within an interaction, for a model with that `window` in
+        tokens; strategy notes do not count as known."""
         session = self.sessions.session
-        return self._compose_head(session, self._select(session, query, counter))
+        head = self._compose_head(session, self._select(session, query, counter))
+        earlier = self._outline(session, interaction, window)
+        return replace(head, earlier=earlier, count=counter.count)
+
+    def _outline(self, session: Session, before: int, window: int | None) -> Sequence[EarlierTurn]:
+        """Return the newest turns before an interaction; none for a model that has no tool to search them."""
+        if before <= 1 or is_lean(window):
+            return ()
+        return self.sessions.outline(session, max(1, before - MAX_TURNS), before - 1)
 
     def withdrawn(self, session: Session) -> Sequence[WithdrawnStrategy]:
         """Return what was withdrawn from the playbook since the session began."""

@@ -272,14 +272,21 @@ def _open_learning(
 ) -> Iterator[LearningService]:
     """Open learning, with the instructions of each session's own directory."""
     # late: --help and usage errors need no database
+    from swecli.actions.moving_in import find_others, needs_model
     from swecli.agent.sender import send
     from swecli.context.system_message import load_prompt
     from swecli.playbook.learning.service import LearningService
 
     settings = configuration_of(args).settings
-    model = _choose_reflector(settings, args) if asks_model else None
+    sources = vars(args).get("from") or ()
+    folder = working_folder(args.cwd)
+    model = None
+    if asks_model and needs_model(sources, folder):
+        model = _choose_reflector(settings, args)
     system = load_prompt("system")
-    with open_sessions(args, resume=True) as sessions:
+    # whoever comes from another program has no database yet
+    is_new = bool(find_others(sources, folder))
+    with open_sessions(args, resume=True, create=is_new) as sessions:
 
         def instructions() -> str:
             session = sessions.current_session

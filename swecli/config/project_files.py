@@ -16,6 +16,8 @@ PROJECT_SETTINGS = ".swecli/config.toml"
 MCP_SERVERS = ".mcp.json"
 _SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 _COMMAND_FOLDERS = (".agents/commands", ".claude/commands")
+SHARED_FOLDER = ".agents/memory"  # of the strategies that the people of a project share
+MAX_SHARED = 200  # strategies: as many as a prompt has at most
 
 
 def find_project_files(cwd: Path, nested: Iterable[Path] = ()) -> list[Path]:
@@ -25,7 +27,7 @@ def find_project_files(cwd: Path, nested: Iterable[Path] = ()) -> list[Path]:
     files = [path for name in (PROJECT_SETTINGS, MCP_SERVERS) if (path := root / name).exists()]
     files += find_instructions(cwd)
     files += [path for file in nested for path in (file, *find_imports(file, root))]
-    files += [*find_skill_files(root), *find_command_files(root)]
+    files += [*find_skill_files(root), *find_command_files(root), *find_shared_strategies(root)]
     files = [*dict.fromkeys(files)]
     return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
 
@@ -79,6 +81,16 @@ def find_command_files(root: Path) -> list[Path]:
         entries = [entry for _, in_folder in walk(str(root / name)) for entry in in_folder]
         files += sorted(Path(entry.path) for entry in entries if entry.name.endswith(".md"))
     return files
+
+
+def find_shared_strategies(root: Path) -> list[Path]:
+    """Return the first `MAX_SHARED` files of the strategies that the people of a project share, by name."""
+    folder = root / SHARED_FOLDER
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))  # noqa: PTH208  names only
+    except OSError:  # most projects share none
+        return []
+    return [folder / name for name in names[:MAX_SHARED]]
 
 
 def is_inside(path: Path, root: Path) -> bool:

@@ -68,7 +68,8 @@ class SummarySpan:
         number = self.interaction
         context = session.context
         pins = tuple(pin for pin in context.pins if pin < number)
-        parts = replace(parts, outdated=())  # the summary was written with what is withdrawn
+        # the summary was written with what is withdrawn, and tells of the turns that it stands for
+        parts = replace(parts, outdated=(), earlier=())
         system = parts.compose(session, summary, pins if self.dropped else {*pins, number})
         epoch = Epoch(
             first=number,

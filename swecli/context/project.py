@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from swecli.config.front_matter import front_matter
 from swecli.config.paths import project_root
 from swecli.config.project_files import (
     find_skill_files,
@@ -27,10 +28,6 @@ _SKILLS_TITLE = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
     "The user's words win over them."
 )
-_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# A field continues in indented and empty lines.
-_FIELD = re.compile(r"^([\w-]+):(.*(?:\n(?:[ \t].*)?$)*)", re.MULTILINE)
-_BLOCK_MARK = re.compile(r"[>|][+-]?(?=\s|\Z)")  # before a value of several lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +50,6 @@ def load_project(start: Start, trust: FolderTrust, *, window: int | None) -> Pro
     skills = find_skills(start, trust)
     text = "\n\n".join(part for part in (loaded.text, skills.text) if part)
     return Project(text, loaded.notices + skills.notices, loaded.files, skills.skills)
-
-
-def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Parse the fields between the `---` lines at the start of a text. Returns them with one-line values, and the rest
-    of the text; no fields if there is no front matter."""
-    front_matter = _FRONT_MATTER.match(text)
-    if front_matter is None:
-        return {}, text
-    fields: dict[str, str] = {}
-    for name, value in _FIELD.findall(front_matter[1]):
-        words = _BLOCK_MARK.sub("", value.strip(), count=1).split()
-        fields[name] = " ".join(words).strip("\"'")
-    return fields, text[front_matter.end() :]
 
 
 def find_skills(start: Start, trust: FolderTrust) -> Project:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from swecli.context.budget import is_lean
+from swecli.context.outline import render_outline, split_outline
 from swecli.models.context import Epoch, RetainedFact
+from swecli.models.earlier_turn import EarlierTurn
 from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, WithdrawnStrategy, quote_content, render_bullets
 from swecli.models.session import Session
@@ -18,7 +20,7 @@ from swecli.text import truncate
 if TYPE_CHECKING:
     from swecli.models.finding import Finding
 
-PromptName = Literal["system", "reflect", "condense", "tidy"]
+PromptName = Literal["system", "reflect", "condense", "tidy", "history"]
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -45,6 +47,12 @@ class HeadParts:
     findings: Sequence[Finding] = ()  # open ones, in the session's files
     withdrawn: Sequence[WithdrawnStrategy] = ()  # strategies that do not hold any more
     outdated: Sequence[WithdrawnStrategy] = ()  # those withdrawn after the summary was written
+    earlier: Sequence[
+        EarlierTurn
+    ] = ()  # completed turns, of which those are outlined that are not sent
+    count: Callable[[str], int] = (
+        len  # the tokens of a text; without a counter at most its characters
+    )
 
     @property
     def contents(self) -> dict[str, str]:
@@ -53,7 +61,7 @@ class HeadParts:
     def compose(self, session: Session, summary: str, sent: Collection[int]) -> str:
         """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project
         instructions, and the head if it has any content. Facts of interactions that are not sent completely are part of
-        the head."""
+        the head, and so is an outline of these interactions."""
         complete = {number for number in sent if not session.context.is_reduced(number)}
         missing = _missing_facts(session.context.facts.values(), complete, summary)
         facts = [_without_withdrawn(fact, self.withdrawn) for fact in missing]
@@ -64,6 +72,7 @@ class HeadParts:
             head += _render_outdated(self.outdated)
         head += _render_facts(facts)
         head += _render_findings(self.findings)
+        head += self._render_earlier(complete)
 
         text = self.system_prompt
         if self.instructions.strip():
@@ -71,6 +80,14 @@ class HeadParts:
         if head:
             text += HEAD_OPENS + head
         return text
+
+    def _render_earlier(self, complete: Collection[int]) -> str:
+        left = [turn for turn in self.earlier if turn.number not in complete]
+        shown: list[EarlierTurn] = []
+        for turn in left:
+            query = _without_quotes(turn.query, self.withdrawn)
+            shown.append(replace(turn, query=query))
+        return render_outline(shown, self.count)
 
     def split(self, epoch: Epoch) -> list[tuple[str, str]]:
         """Split an epoch's system message into its named parts, in the order of `compose`, without empty ones."""
@@ -81,12 +98,14 @@ class HeadParts:
         )
         summary = _render_summary(epoch.summary)
         facts = separator + head.replace(playbook, "", 1).replace(summary, "", 1)
+        facts, outline = split_outline(facts)
         parts = [
             ("system", static.removesuffix(instructions)),
             ("instructions", instructions),
             ("playbook", playbook),
             ("summary", summary),
             ("from left-out turns", facts if facts != HEAD_OPENS else ""),
+            ("outline", outline),
         ]
         return [(name, text) for name, text in parts if text]
 
@@ -134,13 +153,17 @@ def _without_withdrawn(fact: RetainedFact, withdrawn: Iterable[WithdrawnStrategy
     """Remove words of the user's that a withdrawn strategy was learned from."""
     if fact.kind != "request":
         return fact
-    text = fact.text
+    return replace(fact, text=_without_quotes(fact.text, withdrawn))
+
+
+def _without_quotes(text: str, withdrawn: Iterable[WithdrawnStrategy]) -> str:
+    text = " ".join(text.split())
     for strategy in withdrawn:
         for quote in strategy.quotes:
             words = re.escape(" ".join(quote.split()))
             if words:
                 text = re.sub(words, "[withdrawn]", text, flags=re.IGNORECASE)
-    return replace(fact, text=text)
+    return text
 
 
 def _render_facts(facts: Sequence[RetainedFact]) -> str:
@@ -194,7 +217,7 @@ def _render_findings(findings: Sequence[Finding]) -> str:
 
 def load_prompt(name: PromptName, window: int | None = None) -> str:
     """Load a prompt: "system" opens every request of a turn and is shorter for a small `window`, in tokens; "reflect"
-    is the reflector's system prompt about exchanges, "tidy" the one about a whole playbook, "condense" the user
-    message that requests a summary."""
+    is the reflector's system prompt about exchanges, "tidy" the one about a whole playbook, "history" the one about
+    commits, "condense" the user message that requests a summary."""
     file = "system_small.md" if name == "system" and is_lean(window) else f"{name}.md"
     return (_PROMPTS / file).read_text(encoding="utf-8").strip()

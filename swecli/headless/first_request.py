@@ -7,6 +7,7 @@ import logging
 from threading import Thread
 
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
+from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.context.budget import RequestLimits, is_lean
 from swecli.context.project import load_project
@@ -17,6 +18,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.errors import SwecliError
 from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
+from swecli.playbook.team import follow_shared_files
 from swecli.store.session_manager import SessionManager
 from swecli.tools.mcp.files import has_servers
 from swecli.tools.mcp.finding import defer
@@ -55,6 +57,7 @@ async def send_first_request(
         return None
     try:
         session = _open_session(start, model, sessions)
+        follow_shared_files(sessions, session, project_root(start.cwd), start.trust)
         if sessions.enter() or _has_changed_anchors(session):
             return None
         turn_and_request = _prepare(

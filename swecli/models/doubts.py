@@ -12,7 +12,9 @@ class Doubt(StrEnum):
 
     NONE = ""
     UNQUOTED = "unquoted"  # the words that it comes from are not the user's
-    IMPORTED = "imported"  # it comes from the file of another playbook
+    IMPORTED = (
+        "imported"  # it comes from another playbook, the memory of another program or commits
+    )
     RESTATED = "restated"  # the user's words are beside it, but it is not what he wrote
     REACHING = "reaching"  # what he wrote, but it reaches further than a model may decide
     UNCERTAIN = "uncertain"  # what he wrote, but perhaps with an errand that is not to be kept
@@ -37,7 +39,7 @@ class Doubt(StrEnum):
 
 _CLAUSES = {
     Doubt.UNQUOTED: "the quote is not in your own words",
-    Doubt.IMPORTED: "it comes from another playbook",
+    Doubt.IMPORTED: "it comes from outside of this playbook",
     Doubt.RESTATED: "it is not what you wrote, word for word",
     Doubt.UNCERTAIN: "it may hold an errand beside what you want to keep",
     Doubt.SEEN: "seen in a result",

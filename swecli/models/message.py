@@ -31,7 +31,7 @@ _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 PlanMode = Literal["ask", "edits"]  # the modes in which a plan can be carried out
-Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title"]
+Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title", "try"]
 # pause: the service continues the same reply on request; window_full: the answer reached the end of the window
 StopReason = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"

@@ -31,6 +31,7 @@ from swecli.store.sqlite.database import Database, open_database
 from swecli.store.turn_records import TurnRecords, add_attempt
 
 if TYPE_CHECKING:  # a turn needs none of these
+    from swecli.models.earlier_turn import EarlierTurn
     from swecli.models.finding import Finding
     from swecli.store.file_changes import FileChanges
     from swecli.store.lasting_changes import LastingChanges
@@ -521,6 +522,14 @@ class SessionManager:
                 limit=limit,
                 floor=FLOOR if floor is None else floor,
             )
+
+    def outline(self, session: Session, first: int, last: int) -> list[EarlierTurn]:
+        """Return a session's turns from the `first` to the `last` in outline, oldest first."""
+        # late: a session begins without earlier turns
+        from swecli.store.sessions.outline import read_outline
+
+        with self.database.read() as db:
+            return read_outline(db, session.id, first, last)
 
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""

@@ -46,6 +46,7 @@ _READ_COMMANDS = frozenset(
         "rev-parse",
         "show",
         "status",
+        "var",
     }
 )
 # Overrides of every configuration file for settings that start programs; log.showSignature starts gpg.program.

@@ -87,7 +87,7 @@ class FittedTurn:
             max_tokens=max_tokens,
         )
 
-    def head(self, query: str, counter: TokenCounter) -> HeadParts:
+    def head(self, query: str, counter: TokenCounter, **place: int | None) -> HeadParts:
         return HeadParts(SYSTEM)
 
     def withdrawn(self, session: Session) -> list[WithdrawnStrategy]:

@@ -1,15 +1,17 @@
 """`/playbook`, `/good`, `/bad`, `/reflect` and `swecli playbook`: the learned strategies, and what teaches them.
-What the actions do is in `playbook/actions` and in `actions/learning`."""
+What the actions do is in `playbook/actions`, and what needs git or a model in `actions`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from swecli.actions.sharing import share, show
 from swecli.actions.tidy import tidy
+from swecli.actions.trial import try_
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
 from swecli.playbook.actions.belonging import adopt, separate
 from swecli.playbook.actions.change import add, edit, remove, review, undo
-from swecli.playbook.actions.show import export, list_, show, why
+from swecli.playbook.actions.show import export, list_, why
 
 promote = Action(
     Need.CONTEXT,
@@ -70,10 +72,12 @@ playbook = Family(
         export,
         adopt,
         separate,
+        share,
+        try_,
         good,
         bad,
         reflect,
-    ),  # fmt: skip
+    ),
     default="list",
     default_in_shell="list",
     aliases=("strategies",),

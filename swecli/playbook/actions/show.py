@@ -13,6 +13,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, EffectCounts, Evidence, Trust
 from swecli.playbook.action import ActionContext, resolve_file, summarize
 from swecli.playbook.actions.belonging import list_left
+from swecli.playbook.team import TEAM
 from swecli.text import shorten
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
@@ -78,8 +79,10 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     for bullet in ranked:
         origin = (bullet.reach, _SAID_BY[bullet.trust])
         more = (str(bullet.uses),) if verbose else ()
+        team = ", team" if bullet.section == TEAM else ""
+        state = f"{_format_state(bullet)}{team}"
         summary = effects[bullet.id].summary
-        rows.append((bullet.id, _format_state(bullet), *origin, summary, *more, bullet.content))
+        rows.append((bullet.id, state, *origin, summary, *more, bullet.content))
     waiting = sum(bullet.state == "quarantined" for bullet in bullets)
     need = "proposals need" if waiting > 1 else "proposal needs"
     notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []

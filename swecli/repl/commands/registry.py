@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from swecli.config.front_matter import front_matter
 from swecli.config.project_files import find_command_files, is_inside
 from swecli.config.trust import FolderTrust
-from swecli.context.project import front_matter
 from swecli.discovery import find_declared, index_by_name
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
