@@ -21,8 +21,8 @@ def read_arguments(tool: Tool, parameters: Mapping[str, Any]) -> BaseModel:
 
 
 def _describe_error(item: Mapping[str, Any]) -> str:
-    where = one_line(".".join(map(str, item["loc"])) or "arguments", 80)
+    place = one_line(".".join(map(str, item["loc"])) or "arguments", 80)
     if item["type"] == "extra_forbidden":
-        return f"- {where}: there is no such parameter"
+        return f"- {place}: there is no such parameter"
     sent = "" if item["type"] == "missing" else f" (got {one_line(repr(item['input']), 60)})"
-    return f"- {where}: {item['msg']}{sent}"
+    return f"- {place}: {item['msg']}{sent}"

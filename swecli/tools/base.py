@@ -262,11 +262,11 @@ class ToolPlan:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Whether a kind and patterns of allow rules let a call run without approval. `why` not, if there is more to say
-    than that no rule does; else ""."""
+    """Whether a kind and patterns of allow rules let a call run without approval. `reason` says why not, "" if there is
+    no more to say than that no rule does."""
 
     is_covered: bool
-    why: str = ""
+    reason: str = ""
 
 
 COVERED = Coverage(True)
@@ -344,9 +344,9 @@ class _ByPath(PermissionKind):
         # what a rule allows inside the workspace it does not allow outside
         is_outside = subject.startswith("/")
         usable = [
-            one
-            for one in patterns
-            if one == "*" or one.startswith(path_rules.ABSOLUTE) == is_outside
+            pattern
+            for pattern in patterns
+            if pattern == "*" or pattern.startswith(path_rules.ABSOLUTE) == is_outside
         ]
         return super().coverage(usable, subject, ctx)
 

@@ -46,7 +46,9 @@ def with_limits(root: Path, argv: Sequence[str]) -> list[str]:
     """Return how to start a program with the limits. Half of what is free is that of the disk of `root`."""
     status = os.statvfs(root)
     free = status.f_bavail * status.f_frsize
-    soft, hard = (_lower(one, _OPEN_FILES) for one in resource.getrlimit(resource.RLIMIT_NOFILE))
+    soft, hard = (
+        _lower(limit, _OPEN_FILES) for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
     script = _SCRIPT.format(
         blocks=free // _PART_OF_FREE // _BLOCK, soft=soft, hard=hard, processes=_PROCESSES
     )

@@ -26,20 +26,20 @@ async def keep_covered(
     """Look for replaced files until cancelled, and cover each where the job sees it. `find_process` returns the number
     of a process of the job, 0 as long as there is none."""
     watched = (*guarded.protected, *guarded.hidden)
-    known = {path: found for path in watched if (found := identify(path))}
+    identities = {path: identity for path in watched if (identity := identify(path))}
     process = 0
     while True:
         await asyncio.sleep(_INTERVAL)
         process = process or find_process()
-        now = {path: found for path in known if (found := identify(path))}
-        replaced = [path for path, found in now.items() if found != known[path]]
+        now = {path: identity for path in identities if (identity := identify(path))}
+        replaced = [path for path, identity in now.items() if identity != identities[path]]
         if not replaced or not process:
             continue
-        known |= now
+        identities |= now
         hidden = [path for path in replaced if path in guarded.hidden]
-        shown = [path for path in replaced if path not in guarded.hidden]
+        protected = [path for path in replaced if path not in guarded.hidden]
         await asyncio.to_thread(_mount, nsenter, process, _HIDE, hidden)
-        await asyncio.to_thread(_mount, nsenter, process, _PROTECT, shown)
+        await asyncio.to_thread(_mount, nsenter, process, _PROTECT, protected)
 
 
 def _mount(nsenter: str, process: int, script: str, paths: Sequence[str]) -> None:

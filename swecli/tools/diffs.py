@@ -167,12 +167,12 @@ def _unique_pairs(before: list[str], after: list[str], part: LineRange) -> list[
         previous.append(last[length - 1] if length else -1)
         ends[length : length + 1] = [j]
         last[length : length + 1] = [index]
-    found: list[tuple[int, int]] = []
+    longest: list[tuple[int, int]] = []
     index = last[-1] if last else -1
     while index >= 0:
-        found.append(pairs[index])
+        longest.append(pairs[index])
         index = previous[index]
-    return found[::-1]
+    return longest[::-1]
 
 
 def _places_of_unique_lines(lines: list[str], start: int, end: int) -> dict[str, int]:
@@ -200,13 +200,13 @@ def _hunk(group: list[LineRange], before: list[str], after: list[str]) -> Hunk:
     old = _format_range(first.i1 - lead, last.i2 + trail)
     new = _format_range(first.j1 - lead, last.j2 + trail)
     lines: list[str] = []
-    at = first.i1 - lead
+    position = first.i1 - lead
     for change in group:
-        lines += [_line(" ", line) for line in before[at : change.i1]]
+        lines += [_line(" ", line) for line in before[position : change.i1]]
         lines += [_line("-", line) for line in before[change.i1 : change.i2]]
         lines += [_line("+", line) for line in after[change.j1 : change.j2]]
-        at = change.i2
-    lines += [_line(" ", line) for line in before[at : at + trail]]
+        position = change.i2
+    lines += [_line(" ", line) for line in before[position : position + trail]]
     return Hunk(f"@@ -{old} +{new} @@", tuple(lines))
 
 

@@ -73,8 +73,8 @@ def _apply(text: str, edit: Edit, newline: str, *, hints: bool) -> tuple[str, li
     pattern = re.escape(old) if edit.replace_all else f"(?={re.escape(old)})"
     starts = [match.start() for match in re.finditer(pattern, plain)]
     if not starts:
-        why = explain_mismatch(plain, old, new) if hints else "old_text is not in the file."
-        raise ToolError(why)
+        reason = explain_mismatch(plain, old, new) if hints else "old_text is not in the file."
+        raise ToolError(reason)
     if len(starts) > 1 and not edit.replace_all:
         raise ToolError(_describe_matches(plain, starts))
     own_ends = new.replace("\n", newline) if newline else edit.new_text

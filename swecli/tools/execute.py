@@ -112,8 +112,8 @@ async def _try_again(
     """Run a call that needs more than it was allowed, if it is now; else return the result of the first try, and why
     nothing else was done."""
     verdict = permissions.decide(planned.tool, planned.plan, planned.ctx)
-    if verdict.outcome == "ask" and not verdict.why:
-        verdict = verdict._replace(why=first.reason)
+    if verdict.outcome == "ask" and not verdict.reason:
+        verdict = verdict._replace(reason=first.reason)
     refusal = await _check_permission(planned, verdict, permissions, ask)
     if refusal is not None:
         return _with_note(replace(first.result, denied=True), f"[{refusal.for_model}]")
@@ -200,17 +200,17 @@ async def _check_permission(
     call = planned.call
     if not planned.tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
-        why = verdict.why or f"mode {permissions.mode}"
-        permissions.last = f"{one_line(planned.plan.summary, 80)}: {done} ({why})"
+        reason = verdict.reason or f"mode {permissions.mode}"
+        permissions.last = f"{one_line(planned.plan.summary, 80)}: {done} ({reason})"
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
     if verdict.outcome == "deny":
         call.approved = False
         call.decision = verdict.by
-        call.reason = verdict.why
+        call.reason = verdict.reason
         return _error_result(
-            f"Not permitted: {verdict.why} Do not try to reach the same in another way.",
+            f"Not permitted: {verdict.reason} Do not try to reach the same in another way.",
             denied=True,
         )
     request = _approval_request(planned, verdict, permissions)
@@ -255,7 +255,7 @@ def _approval_request(
         label,
         rules,
         permissions.suggest_mode(tool, verdict),
-        why=verdict.why,
+        why=verdict.reason,
         project_file=file,
         remedy=_describe_remedy(plan, verdict, ", ".join(rules)),
     )
@@ -269,7 +269,7 @@ def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> s
         return "a rule for a folder in it allows that folder"
     if not verdict.exact_only:
         return ""
-    if verdict.why == plan.guard:
+    if verdict.reason == plan.guard:
         return f"a rule for exactly this allows it: {rule}"
     return "that rule would have to go"
 
@@ -292,9 +292,9 @@ def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissio
 
 async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
     """Ask the user the question of a call, and record who answered, and what he typed: a choice is not in his words."""
-    shown = Display(body=question)
+    display = Display(body=question)
     summary = f"Ask {one_line(question)}"
-    decision = await ask(AskRequest(call, question, summary, shown, choices=tuple(choices)))
+    decision = await ask(AskRequest(call, question, summary, display, choices=tuple(choices)))
     call.decision = decision.by
     if decision.answer not in choices:
         call.reason = decision.answer
@@ -368,10 +368,10 @@ def _mark_cancelled(call: ToolCall) -> None:
 
 def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
     """Return the result of a call that the user stopped, with the time that the screen shows."""
-    how = f"Stopped by the user after {duration_ms / 1000:.0f} s"
+    stopped = f"Stopped by the user after {duration_ms / 1000:.0f} s"
     if question.is_unanswered:
-        return f"{how}, before the question was answered. Nothing was done."
-    return interrupted_text(how, ctx.progress.output.text() if ctx.progress.output else "")
+        return f"{stopped}, before the question was answered. Nothing was done."
+    return interrupted_text(stopped, ctx.progress.output.text() if ctx.progress.output else "")
 
 
 def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
@@ -393,10 +393,10 @@ def _summary_without_plan(call: ToolCall) -> str:
     return one_line(f"{call.name or '(no name)'} {about}")
 
 
-def interrupted_text(how: str, output: str) -> str:
-    """Return the result of a call that was interrupted: the reason `how`, and the output so far."""
+def interrupted_text(reason: str, output: str) -> str:
+    """Return the result of a call that was interrupted, with the reason and the output so far."""
     printed = strip_terminal_codes(output).rstrip("\n")
-    return f"{how}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
+    return f"{reason}. {_EFFECTS}" + (f" Output until then:\n{printed}" if printed else "")
 
 
 def _error_result(text: str, *, denied: bool = False) -> ToolResult:

@@ -130,5 +130,5 @@ def _open_folder(root: Path, path: Path, *, create: bool = False) -> Iterator[in
     except FileNotFoundError as error:
         raise not_found_error(root, path) from error
     except OSError as error:
-        why = _ERRORS.get(error.errno or 0, f": {error.strerror or error}.")
-        raise ToolError(f"{display_path(root, path)}{why}") from error
+        reason = _ERRORS.get(error.errno or 0, f": {error.strerror or error}.")
+        raise ToolError(f"{display_path(root, path)}{reason}") from error

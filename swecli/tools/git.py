@@ -268,15 +268,15 @@ def read_attributes(
     value. Raises BadInput."""
     top = project_root(folder)
     with _temporary_index(top, tree, environ) as index:
-        found: dict[str, dict[str, str]] = {}
+        attributes: dict[str, dict[str, str]] = {}
         for start in range(0, len(paths), _MAX_PATHS):
             some = paths[start : start + _MAX_PATHS]
             words = ("check-attr", "--cached", "-z", *names, "--", *some)
             cells = run_git(top, *words, environ=environ, index=index).split("\0")
             for path, name, value in zip(cells[::3], cells[1::3], cells[2::3], strict=False):
                 if value != "unspecified":
-                    found.setdefault(path, {})[name] = value
-        return found
+                    attributes.setdefault(path, {})[name] = value
+        return attributes
 
 
 def checkout_files(
@@ -408,8 +408,8 @@ def _communicate(
             return process.communicate(timeout=max(0.0, min(rest, _PATIENCE)))
         except subprocess.TimeoutExpired as error:
             if rest <= _PATIENCE:
-                why = f"git took longer than {seconds:g} s."
-                raise BadInput(why, "Name files instead: /review src/") from error
+                reason = f"git took longer than {seconds:g} s."
+                raise BadInput(reason, "Name files instead: /review src/") from error
         before = switches
         switches = count_switches(process.pid)
         if switches == before != -1:
@@ -480,9 +480,9 @@ def shown_paths(
         return []
     listed = _start(folder, env, _naming_command(name, words), _MAX_NAMES)
     if listed is not None and listed[0] in (0, 1):  # 1: differences, or no match
-        found = os.fsdecode(listed[1]).split("\0")
+        names = os.fsdecode(listed[1]).split("\0")
         # `git grep` writes revision:path
-        return [piece for path in found for piece in {path, path.partition(":")[2]} if piece]
+        return [piece for path in names for piece in {path, path.partition(":")[2]} if piece]
     failed = _start(folder, env, [*name, *words], 1)
     if failed is None:
         return None

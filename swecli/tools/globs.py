@@ -18,9 +18,9 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         """Raises ToolError for an invalid pattern."""
         try:
-            patterns = [_plain(one) for one in _expand(pattern)]
-            included = [one for one in patterns if not one.startswith("!")]
-            excluded = [one[1:] for one in patterns if one.startswith("!")]
+            patterns = [_plain(part) for part in _expand(pattern)]
+            included = [part for part in patterns if not part.startswith("!")]
+            excluded = [part[1:] for part in patterns if part.startswith("!")]
             self._included = PathPatterns(included or ["*"])
             self._excluded = PathPatterns(excluded)
         except ValueError as error:
@@ -45,14 +45,14 @@ def _expand(pattern: str) -> list[str]:
     done: list[str] = []
     pending = [pattern]
     while pending:
-        one = pending.pop()
-        braces = _BRACES.search(one)
+        glob = pending.pop()
+        braces = _BRACES.search(glob)
         if braces:
-            before = one[: braces.start()]
-            behind = one[braces.end() :]
+            before = glob[: braces.start()]
+            behind = glob[braces.end() :]
             pending += [before + choice + behind for choice in braces.group(1).split(",")]
         else:
-            done += [part.strip() for part in one.split(",") if part.strip()]
+            done += [part.strip() for part in glob.split(",") if part.strip()]
         if len(done) + len(pending) > _MAX_PATTERNS:
             raise ValueError("it expands to too many patterns")
     if not done:

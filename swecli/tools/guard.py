@@ -78,8 +78,8 @@ class Access:
 
     def stricter(self, other: Access) -> Access:
         """Return the stricter answer of both, for reading and for changes."""
-        reading = max(self, other, key=lambda one: one.read)
-        writing = max(self, other, key=lambda one: one.write)
+        reading = max(self, other, key=lambda access: access.read)
+        writing = max(self, other, key=lambda access: access.write)
         reasons = reading.read_reason, writing.write_reason
         return Access(reading.read, writing.write, *reasons, reading.is_for_place)
 
@@ -126,7 +126,7 @@ class Guard:
             self._ask_border,
         )
 
-    def at(self, folder: Path) -> Guard:
+    def for_folder(self, folder: Path) -> Guard:
         """Return the guard of a folder outside the workspace in which the user lets us look."""
         return Guard(folder, self.rules, place=f"{folder.as_posix().rstrip('/')}/")
 
@@ -157,7 +157,7 @@ class Guard:
     @property
     def bars_paths(self) -> bool:
         """Whether a deny or ask rule is about paths."""
-        return any(one.list in ("deny", "ask") for one in self.rules)
+        return any(rule.list in ("deny", "ask") for rule in self.rules)
 
     def bars(self, path: str) -> bool:
         """Return whether a real path is not free to be both read and changed."""
@@ -168,7 +168,7 @@ class Guard:
     def hides_paths(self) -> bool:
         """Whether a rule or an ignore file bars any path from being read."""
         is_barring = (
-            one.list in ("deny", "ask") and not one.is_about_changes for one in self.rules
+            rule.list in ("deny", "ask") and not rule.is_about_changes for rule in self.rules
         )
         return any(is_barring) or has_ignore_file(self.root)
 
@@ -215,7 +215,7 @@ class Guard:
         return answer
 
     def _ask_rules_about(self, path: str, *, changes: bool) -> _Answer | None:
-        rules = [one for one in self.rules if one.is_about_changes == changes]
+        rules = [rule for rule in self.rules if rule.is_about_changes == changes]
         absolute = path if path.startswith("/") else f"{self._place or f'{self.root}/'}{path}"
         own_name = f"{self._place}{path}"
         for part in _ORDER:
@@ -255,16 +255,16 @@ class Guard:
         del changes
         if path.startswith("/") or self._is_below_allowed(path):
             return None
-        why = when_ignored(self.root, path)
-        return _Answer(1, why) if why else None
+        reason = when_ignored(self.root, path)
+        return _Answer(1, reason) if reason else None
 
     def _ask_protected(self, path: str, *, changes: bool) -> _Answer | None:
         if not changes:
             return None
         name = escape_hidden(path, keep="")
         if is_protected(path) or self._is_of_environment(path):
-            why = "what is written there can start programs or change settings"
-            return _Answer(1, f"{name} is protected: {why}")
+            reason = "what is written there can start programs or change settings"
+            return _Answer(1, f"{name} is protected: {reason}")
         real = self.root.resolve() / path
         if any(real.is_relative_to(folder) for folder in own_folders(self.root)):
             return _Answer(1, f"{name} is protected: swecli runs from there")

@@ -44,21 +44,23 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
 
     by_rules = _named_by_rules(guard, env)
     hidden = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
-    shown = tuple(_shown_outside(guard))
+    opened = tuple(_shown_outside(guard))
     if profile == "read-only":
-        return GuardedFiles(tuple(hidden), shown=shown)
-    found = find_protected_folders(root)
-    paths = [*found.folders, *_find_protected_files(guard, env, every(), by_rules)]
+        return GuardedFiles(tuple(hidden), opened=opened)
+    protected_folders = find_protected_folders(root)
+    paths = [*protected_folders.folders, *_find_protected_files(guard, env, every(), by_rules)]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
-    protected.update(linked_places(root, found.links))
+    protected.update(linked_places(root, protected_folders.links))
     protected.update(map(str, own_folders(root)))
     repositories.update(repository_folders(root))
     repositories.update(found.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
     every_git = tuple(sorted(repositories))
-    return GuardedFiles(tuple(hidden), tuple(sorted(protected)), found.links, shown, every_git)
+    return GuardedFiles(
+        tuple(hidden), tuple(sorted(protected)), protected_folders.links, opened, every_git
+    )
 
 
 def _named_by_rules(guard: Guard, env: Mapping[str, str]) -> set[str]:
@@ -72,13 +74,15 @@ def _named_by_rules(guard: Guard, env: Mapping[str, str]) -> set[str]:
     free = {folder for name in names - named for folder in (".", *_parents(name))}
     folders = {folder for name in named for folder in (".", *_parents(name))} - free
     inside = (os.path.normpath(f"{folder}/{_NO_NAME}") for folder in folders)
-    return named | {one for one in inside if barred.bars(one) and barred.bars(f"{one}/{_NO_NAME}")}
+    return named | {
+        path for path in inside if barred.bars(path) and barred.bars(f"{path}/{_NO_NAME}")
+    }
 
 
 def _outermost(names: Iterable[str]) -> set[str]:
     """Return the names, a folder for a file without a name in it, and nothing that lies in another one."""
-    found = {os.path.dirname(one) or "." if one.endswith(_NO_NAME) else one for one in names}  # noqa: PTH120
-    return {one for one in found if one == "." or found.isdisjoint((".", *_parents(one)))}
+    places = {os.path.dirname(name) or "." if name.endswith(_NO_NAME) else name for name in names}  # noqa: PTH120
+    return {name for name in places if name == "." or places.isdisjoint((".", *_parents(name)))}
 
 
 def _hidden_outside(guard: Guard) -> list[str]:
@@ -95,7 +99,7 @@ def _hidden_outside(guard: Guard) -> list[str]:
 
 def _shown_outside(guard: Guard) -> list[str]:
     """Return the places outside the workspace that rules let everybody read, as a whole."""
-    opening = [one for one in guard.rules if one.list == "allow" and not one.is_about_changes]
+    opening = [rule for rule in guard.rules if rule.list == "allow" and not rule.is_about_changes]
     return [path for path in fixed_places(opening) if not guard.root.is_relative_to(path)]
 
 
@@ -136,11 +140,11 @@ def _find_protected_files(
 def _whole_folders(hidden: set[str], every: set[str]) -> set[str]:
     """Return the folders that hold nothing but hidden files, instead of these."""
     visible = {folder for name in every - hidden for folder in _parents(name)}
-    found = set()
+    folders = set()
     for name in hidden:
-        outermost = next((one for one in _parents(name) if one not in visible), name)
-        found.add(outermost)
-    return found
+        outermost = next((folder for folder in _parents(name) if folder not in visible), name)
+        folders.add(outermost)
+    return folders
 
 
 def _parents(name: str) -> list[str]:

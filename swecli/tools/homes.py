@@ -34,13 +34,13 @@ def hidden_homes(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     candidates = [named, *map(Path, _OF_USERS)]
     with suppress(KeyError):  # a container may have no name for its user
         candidates.append(Path(pwd.getpwuid(os.geteuid()).pw_dir))
-    found: set[Path] = set()
+    homes: set[Path] = set()
     for path in candidates:
         real = path.resolve()
         leads_out = named.is_relative_to(path) and not named.resolve().is_relative_to(real)
         if _is_folder(real) and not leads_out and not _is_needed(real, root):
-            found.add(real)
-    return tuple(sorted(str(one) for one in found if found.isdisjoint(one.parents)))
+            homes.add(real)
+    return tuple(sorted(str(home) for home in homes if homes.isdisjoint(home.parents)))
 
 
 def settings_of_git(environ: Mapping[str, str]) -> list[str]:
@@ -55,13 +55,13 @@ def package_caches(environ: Mapping[str, str]) -> list[str]:
     """Return the folders of package managers' caches that exist, each before those that lie in it."""
     home = home_of(environ)
     caches = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
-    found = set()
+    folders = set()
     for variable, default in _CACHES:
         usual = home / default[2:] if default.startswith("~/") else caches / default
         path = Path(environ.get(variable) or usual)
         if path.is_absolute() and _is_folder(path) and not home.is_relative_to(path):
-            found.add(str(path.resolve()))
-    return sorted(found)
+            folders.add(str(path.resolve()))
+    return sorted(folders)
 
 
 def _is_folder(path: Path) -> bool:

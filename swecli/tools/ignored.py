@@ -75,6 +75,8 @@ def _load(root: Path, stamps: tuple[_Stamp, ...]) -> _IgnoreRules:
             lines += map(normalize, text.splitlines())
             patterns = PathPatterns(lines)
         except (ToolError, UnicodeDecodeError, PatternError) as error:
-            why = "it is not UTF-8 text." if isinstance(error, UnicodeDecodeError) else str(error)
-            return _IgnoreRules(patterns, f"What {name} leaves out is unknown: {why}")
+            reason = (
+                "it is not UTF-8 text." if isinstance(error, UnicodeDecodeError) else str(error)
+            )
+            return _IgnoreRules(patterns, f"What {name} leaves out is unknown: {reason}")
     return _IgnoreRules(patterns, "")

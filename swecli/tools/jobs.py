@@ -34,9 +34,9 @@ class EndedJob:
     report: str
 
 
-def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[str]:
+def lost_jobs(messages: Iterable[ChatMessage], present: Collection[str]) -> list[str]:
     """Return the names of the jobs that were started in these messages and whose end was never reported, without those
-    `known` to this run: they ended with the run that had started them."""
+    `present` in this run: they ended with the run that had started them."""
     started: dict[str, None] = {}
     for message in messages:
         for call in message.tool_calls:
@@ -44,7 +44,7 @@ def lost_jobs(messages: Iterable[ChatMessage], known: Collection[str]) -> list[s
                 started[job_name(call.effects.job, call.effects.ran)] = None
         for name in [name for name in started if _tells_end(message, name)]:
             del started[name]
-    return [name for name in started if name not in known]
+    return [name for name in started if name not in present]
 
 
 def _tells_end(message: ChatMessage, name: str) -> bool:

@@ -131,9 +131,9 @@ class Search:
         check = [*argv, "--quiet", "--", "/dev/null"]
         await run_group(check, cwd=self._ctx.root, env=env, timeout=10, on_output=errors.extend)
         if errors:
-            why = errors.decode().rstrip().splitlines()[-1]
+            reason = errors.decode().rstrip().splitlines()[-1]
             raise ToolError(
-                f"{self._query.pattern!r:.160} is not a valid regular expression: {why}. "
+                f"{self._query.pattern!r:.160} is not a valid regular expression: {reason}. "
                 "Signs that are meant literally, such as ( [ { . * + ?, need a backslash before them."
             )
 
@@ -182,12 +182,12 @@ class Search:
             self.files.append(self._open)
 
     def _is_over_limit(self) -> bool:
-        found = list(self.files)
+        files = list(self.files)
         if self._open is not None:
-            found.append(self._open)
+            files.append(self._open)
         if self._query.show == "lines":
-            return sum(file.count for file in found) > self._query.limit
-        return len(found) > self._query.limit
+            return sum(file.count for file in files) > self._query.limit
+        return len(files) > self._query.limit
 
     def _drop_last(self) -> None:
         """Drop the match that was too much, with the lines before it that are not beside an earlier one."""
@@ -212,8 +212,8 @@ def _excerpt(data: dict[str, Any]) -> str:
         return line
     matched = data["submatches"]
     first_byte = matched[0]["start"] if matched else 0
-    at = len(line.encode()[:first_byte].decode("utf-8", "ignore"))
-    start = max(0, min(at - _MAX_LINE // 3, len(line) - _MAX_LINE))
+    position = len(line.encode()[:first_byte].decode("utf-8", "ignore"))
+    start = max(0, min(position - _MAX_LINE // 3, len(line) - _MAX_LINE))
     end = start + _MAX_LINE
     before = "…" if start else ""
     behind = "…" if end < len(line) else ""

@@ -50,8 +50,8 @@ def _find_whole_lines(text: str, wanted: str) -> int:
     occur somewhere does not mean that the edit was made."""
     if not wanted.strip():
         return 0
-    found = re.search(rf"^[ \t]*{re.escape(wanted.strip())}[ \t]*$", text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else 0
+    match = re.search(rf"^[ \t]*{re.escape(wanted.strip())}[ \t]*$", text, re.MULTILINE)
+    return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
@@ -85,9 +85,9 @@ def _plain(line: str) -> str:
 def _describe_place(lines: list[str], wanted: list[str], start: int, similarity: float) -> str:
     there = lines[start : start + len(wanted)]
     first = start + 1
-    where = f"line {first}" if len(there) == 1 else f"lines {first}-{start + len(there)}"
+    place = f"line {first}" if len(there) == 1 else f"lines {first}-{start + len(there)}"
     what = "only white space or case differs" if similarity == 1 else f"{similarity:.0%} alike"
-    out = [f"Closest: {where} ({what}). The file has:"]
+    out = [f"Closest: {place} ({what}). The file has:"]
     for number, line in enumerate(there[:_SHOWN_LINES], first):
         out.append(f"{number:>6}\t{truncate(line, _MAX_LINE)}")
     if len(there) > _SHOWN_LINES:

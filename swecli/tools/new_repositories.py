@@ -45,7 +45,7 @@ def starts_nothing(folder: Path) -> bool:
         if any(folder.joinpath(name).exists() for name in _MORE):
             return False
         hooks = folder / "hooks"
-        if hooks.is_symlink() or any(one.suffix != ".sample" for one in hooks.glob("*")):
+        if hooks.is_symlink() or any(hook.suffix != ".sample" for hook in hooks.glob("*")):
             return False
         return _is_plain(read_regular(folder / "config").decode("utf-8"))
     except (OSError, UnicodeDecodeError):
@@ -55,8 +55,8 @@ def starts_nothing(folder: Path) -> bool:
 def _is_plain(text: str) -> bool:
     section = ""
     for line in text.splitlines():
-        if found := _SECTION.fullmatch(line):
-            section = found[1].lower()
+        if heading := _SECTION.fullmatch(line):
+            section = heading[1].lower()
             continue
         setting = _SETTING.fullmatch(line)
         if setting is None or setting[1].lower() not in _SETTINGS.get(section, ()):

@@ -59,5 +59,5 @@ class SearchPlace:
             return cls(ctx, relative_path(ctx.root, path), "")
         top = path if path.is_dir() else path.parent
         prefix = f"{top.as_posix().rstrip('/')}/"
-        inner = replace(ctx, root=top, files=replace(ctx.files, guard=ctx.guard.at(top)))
+        inner = replace(ctx, root=top, files=replace(ctx.files, guard=ctx.guard.for_folder(top)))
         return cls(inner, relative_path(top, path), prefix)

@@ -20,8 +20,8 @@ _NOISE_TAGS = (
 
 def page_text(kind: str, data: bytes) -> str:
     """Return a page of this content type as text; of HTML, the main part as Markdown."""
-    found = re.search(r"charset=[\"']?([\w-]+)", kind, re.IGNORECASE)
-    charset = found[1] if found else None
+    named_charset = re.search(r"charset=[\"']?([\w-]+)", kind, re.IGNORECASE)
+    charset = named_charset[1] if named_charset else None
     if "html" in kind.lower():
         return _html_text(data, charset)
     try:

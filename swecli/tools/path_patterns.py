@@ -216,13 +216,13 @@ def _advance(pattern: Sequence[_Part], places: Iterable[int], name: str) -> Iter
 
 def _skip_folders(pattern: Sequence[_Part], places: set[int]) -> set[int]:
     """Return the places with those behind each `_ANY_FOLDERS`, which may stand for none."""
-    found = set(places)
+    reached = set(places)
     for place in places:
         end = place
         while end < len(pattern) and pattern[end] == _ANY_FOLDERS:
             end += 1
-            found.add(end)
-    return found
+            reached.add(end)
+    return reached
 
 
 def _compile(part: str) -> _Part | None:

@@ -95,8 +95,8 @@ def follow_links(root: Path, rule: PathRule) -> PathRule | None:
     if real == path or real == top / start.lstrip("/"):
         return None
     inside = real.is_relative_to(top)
-    where = escape(str(real.relative_to(top)) if inside else str(real))
-    return replace(rule, pattern=f"{where}{rest}")
+    place = escape(str(real.relative_to(top)) if inside else str(real))
+    return replace(rule, pattern=f"{place}{rest}")
 
 
 def _split_pattern(pattern: str) -> tuple[str, str]:

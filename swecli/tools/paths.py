@@ -50,8 +50,8 @@ def _resolve(root: Path, text: str, *, may_leave: bool) -> Path:
         os.fsencode(text)
         return _follow(top, start, text, may_leave=may_leave)
     except (OSError, UnicodeEncodeError) as error:
-        why = getattr(error, "strerror", None) or "not a usable path"
-        raise ToolError(f"{one_line(text)}: {why}.") from error
+        reason = getattr(error, "strerror", None) or "not a usable path"
+        raise ToolError(f"{one_line(text)}: {reason}.") from error
 
 
 def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:

@@ -30,7 +30,7 @@ class PermissionVerdict(NamedTuple):
 
     outcome: Literal["allow", "ask", "deny"]
     by: Literal["rule", "mode", "session"]
-    why: str = ""  # for user and model
+    reason: str = ""  # for user and model
     exact_only: bool = False  # a lasting yes may cover only this exact subject
     only_reads: bool = False  # it is allowed because it changes nothing
 
@@ -174,8 +174,8 @@ class Permissions:
             self.saved.remove(rule.text)
         kept = self.session
         if rule in kept:
-            self._write_session(one for one in kept if one != rule)
-        self.project = [one for one in self.project if one != rule]
+            self._write_session(saved_rule for saved_rule in kept if saved_rule != rule)
+        self.project = [saved_rule for saved_rule in self.project if saved_rule != rule]
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
         """Return the rules that can never apply: they name none of the tools nor their kinds, or allow changes
@@ -183,10 +183,10 @@ class Permissions:
         rules = (*self.allow, *self.ask, *self.deny, *self.session)
         if not rules:
             return []
-        known = {OUTSIDE, SERVER_TOOLS}
+        kinds = {OUTSIDE, SERVER_TOOLS}
         for tool in tools.values():
-            known |= {tool.name, tool.kind.name}
-        unknown = [rule.text for rule in rules if rule.kind not in known]
+            kinds |= {tool.name, tool.kind.name}
+        unknown = [rule.text for rule in rules if rule.kind not in kinds]
         # no tool changes what is outside
         outside = [rule.text for rule in self.allow if rule.kind == EDIT.name and rule.is_absolute]
         return [*unknown, *outside]
@@ -218,10 +218,10 @@ class Permissions:
             return PermissionVerdict("allow", "session", f"by {one_line(approved.text)}")
         asking = _find(self.ask, tool, plan)
         if asking:
-            why = f"The rule {one_line(asking.text)} asks for approval."
-            return PermissionVerdict("ask", "rule", why, exact_only=True)
-        if why := self._why_unclear(tool, plan):
-            return PermissionVerdict("ask", "rule", why, exact_only=True)
+            reason = f"The rule {one_line(asking.text)} asks for approval."
+            return PermissionVerdict("ask", "rule", reason, exact_only=True)
+        if reason := self._why_unclear(tool, plan):
+            return PermissionVerdict("ask", "rule", reason, exact_only=True)
         if plan.guard:
             return self._decide_guarded(tool, plan)
         return self._decide_by_mode(tool, plan, ctx)
@@ -244,14 +244,14 @@ class Permissions:
         """Return why it cannot be told whether a deny or ask rule applies to the call, "" if it can."""
         rules = [rule for rule in (*self.deny, *self.ask) if rule.is_for(tool)]
         patterns = [rule.pattern for rule in rules if rule.pattern is not None]
-        why = tool.kind.unclear(patterns, plan.subject) if patterns else ""
-        return f"{why}, and a rule may forbid it: {one_line(rules[0].text)}" if why else ""
+        reason = tool.kind.unclear(patterns, plan.subject) if patterns else ""
+        return f"{reason}, and a rule may forbid it: {one_line(rules[0].text)}" if reason else ""
 
     def _decide_outside(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision on a command outside the sandbox that no rule denies: no mode allows it, and no rule but
         those for it."""
-        why = f"It asks to run outside the sandbox: {plan.outside}"
-        ask = PermissionVerdict("ask", "rule", why, exact_only=True)
+        reason = f"It asks to run outside the sandbox: {plan.outside}"
+        ask = PermissionVerdict("ask", "rule", reason, exact_only=True)
         allowing = [*self.session, *self.project, *self.allow]
         rules = [rule for rule in allowing if rule.kind == OUTSIDE]
         patterns = _patterns(rules)
@@ -294,10 +294,10 @@ class Permissions:
         if coverage.is_covered:
             return PermissionVerdict("allow", "rule", _by(rules, tool, plan))
 
-        why = coverage.why
+        reason = coverage.reason
         if broken and _is_unasked(tool.kind, self.mode, ctx):
-            why = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
-        return PermissionVerdict("ask", "mode", why)
+            reason = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
+        return PermissionVerdict("ask", "mode", reason)
 
     def guard(self, root: Path, tools: Mapping[str, Tool]) -> Guard:
         """Return the guard of a workspace, with the rules as they are now."""

@@ -14,9 +14,9 @@ def count_lines(lines: Iterable[str]) -> Counter[str]:
     return Counter(map(_plain, lines))
 
 
-def new_lines(lines: Iterable[str], known: Counter[str]) -> list[str]:
-    """Return the lines that occur more often than they are `known`."""
-    left = known.copy()
+def new_lines(lines: Iterable[str], earlier: Counter[str]) -> list[str]:
+    """Return the lines that occur more often than `earlier`."""
+    left = earlier.copy()
     new: list[str] = []
     for line in lines:
         key = _plain(line)

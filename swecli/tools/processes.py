@@ -108,8 +108,8 @@ async def _wait(
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
-    shown = 128 - code if code < 0 else code
-    return ProcessExit(shown, reason, left_running, survivors=tuple(map(str, survivors)))
+    exit_code = 128 - code if code < 0 else code
+    return ProcessExit(exit_code, reason, left_running, survivors=tuple(map(str, survivors)))
 
 
 async def _wait_end(
@@ -155,20 +155,20 @@ async def _finish(
 async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
     """End what has left the group of a command that has ended. Return what cannot be ended."""
     loop = asyncio.get_running_loop()
-    for one in left.find():
-        one.send(signal.SIGTERM)
-        one.send(signal.SIGCONT)
+    for process in left.find():
+        process.send(signal.SIGTERM)
+        process.send(signal.SIGCONT)
     kill_at = loop.time() + grace
     give_up_at = kill_at + _GRACE_ON_KILL
     try:
         while (running := left.find()) and loop.time() < give_up_at:
             if loop.time() >= kill_at:
-                for one in running:
-                    one.send(signal.SIGKILL)
+                for process in running:
+                    process.send(signal.SIGKILL)
             await asyncio.sleep(0.01)
     except asyncio.CancelledError:
-        for one in left.find():
-            one.send(signal.SIGKILL)
+        for process in left.find():
+            process.send(signal.SIGKILL)
         raise
     return running
 
@@ -181,9 +181,9 @@ async def _end_group(
         return
     if has_monitor:
         # when the monitor ends all others are killed, before they could clean up
-        for one in _running_members(group):
-            if one.pid != group:
-                one.send(signal.SIGTERM)
+        for member in _running_members(group):
+            if member.pid != group:
+                member.send(signal.SIGTERM)
     else:
         _signal(group, signal.SIGTERM)
     _signal(group, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
@@ -221,7 +221,9 @@ def _is_alive(group: int) -> bool:
 
 def _running_members(group: int) -> list[Process]:
     """Return the processes of a group that are running; zombies do not count."""
-    return [one for one in list_processes() if one.group == group and not one.is_zombie]
+    return [
+        process for process in list_processes() if process.group == group and not process.is_zombie
+    ]
 
 
 def _signal(group: int, number: signal.Signals) -> None:

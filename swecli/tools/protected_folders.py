@@ -51,8 +51,8 @@ def find_protected_folders(root: Path) -> ProtectedFolders:
                 entries.clear()
                 continue
             folders += [f"{folder}/{name}" for name in PROGRAMS_OF_ENVIRONMENTS]
-        entries[:] = [one for one in entries if one.is_symlink() or one.is_dir()]
-        for entry in [one for one in entries if is_protected(one.name)]:
+        entries[:] = [entry for entry in entries if entry.is_symlink() or entry.is_dir()]
+        for entry in [entry for entry in entries if is_protected(entry.name)]:
             entries.remove(entry)
             if not entry.is_symlink():
                 folders.append(entry.path)

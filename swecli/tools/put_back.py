@@ -72,7 +72,7 @@ def put_back(
     lines = _restore_links(root, before.guarded.links)
     lines += _restore_moved(root, before)
     named = []
-    known = frozenset(before.identities.values())
+    identities = frozenset(before.identities.values())
     behind_links = {os.path.realpath(path) for path, _ in before.guarded.links}
     for path in sorted(_paths(now)):
         if path in before.identities or not _is_something(path):
@@ -80,7 +80,7 @@ def put_back(
         if _is_in_new_repository(path, before, now) or starts_nothing(Path(path)):
             continue
         name = os.path.relpath(path, root)
-        was_there = identify(path) in known or path in behind_links
+        was_there = identify(path) in identities or path in behind_links
         is_redirection = path.endswith(f"/.git/{_REDIRECTION}")
         if was_there or _is_installed(path, name) or (is_job and not is_redirection):
             named.append(name)
@@ -124,7 +124,7 @@ def _is_installed(path: str, name: str) -> bool:
     if is_installed(f"{name}/"):
         return True
     folders = (path, _folder(path))
-    return any(os.path.lexists(f"{one}/{mark}") for one in folders for mark in OF_ENVIRONMENTS)
+    return any(os.path.lexists(f"{place}/{mark}") for place in folders for mark in OF_ENVIRONMENTS)
 
 
 def _restore_links(root: Path, links: tuple[tuple[str, str], ...]) -> list[str]:
@@ -233,8 +233,8 @@ def _folder(path: str) -> str:
 
 
 def _identify_all(paths: Collection[str]) -> dict[str, _FileIdentity]:
-    found = {path: identify(path) for path in paths}
-    return {path: identity for path, identity in found.items() if identity is not None}
+    identities = {path: identify(path) for path in paths}
+    return {path: identity for path, identity in identities.items() if identity is not None}
 
 
 def identify(path: str) -> _FileIdentity | None:

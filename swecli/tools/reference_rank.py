@@ -64,37 +64,42 @@ def rank_definitions(files: Sequence[SourceFile]) -> dict[Definition, float]:
     owners = {file.path: file for file in files}
     shares = {file.path: _shares(file, by_name, owners) for file in files}
     ranks = _rank_files(shares)
-    scores = {one: 0.0 for file in files for one in file.definitions}
+    scores = {definition: 0.0 for file in files for definition in file.definitions}
     for path, rank in ranks.items():
         for definition, share in shares[path].items():
             scores[definition] += rank * share
-    ordered = sorted(scores, key=lambda one: (-scores[one], -ranks[one.path], one.path, one.line))
-    return {one: scores[one] for one in ordered}
+
+    def order(definition: Definition) -> tuple[float, float, str, int]:
+        path = definition.path
+        return -scores[definition], -ranks[path], path, definition.line
+
+    ordered = sorted(scores, key=order)
+    return {definition: scores[definition] for definition in ordered}
 
 
 def _definitions_by_name(files: Iterable[SourceFile]) -> dict[str, list[Definition]]:
     """Return the definitions of each name, in each file the first, without the names that too many files define."""
-    found: dict[str, dict[str, Definition]] = defaultdict(dict)
+    by_name: dict[str, dict[str, Definition]] = defaultdict(dict)
     for file in files:
-        for one in file.definitions:
-            found[one.name].setdefault(file.path, one)
+        for definition in file.definitions:
+            by_name[definition.name].setdefault(file.path, definition)
     return {
-        name: [*places.values()] for name, places in found.items() if len(places) <= _MAX_DEFINERS
+        name: [*places.values()] for name, places in by_name.items() if len(places) <= _MAX_DEFINERS
     }
 
 
 def _shares(
     file: SourceFile, by_name: Mapping[str, Sequence[Definition]], owners: Mapping[str, SourceFile]
 ) -> _Shares:
-    own = {one.name for one in file.definitions}
+    own = {definition.name for definition in file.definitions}
     weights: dict[Definition, float] = {}
     for name, count in file.used.items():
         places = () if name in own else by_name.get(name, ())
-        for one in places:
-            if file.refers_to(owners[one.path], one):
-                weights[one] = sqrt(count) / len(places)
+        for definition in places:
+            if file.refers_to(owners[definition.path], definition):
+                weights[definition] = sqrt(count) / len(places)
     total = sum(weights.values())
-    return {one: weight / total for one, weight in weights.items()}
+    return {definition: weight / total for definition, weight in weights.items()}
 
 
 def _rank_files(shares: Mapping[str, _Shares]) -> dict[str, float]:

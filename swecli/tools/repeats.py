@@ -67,8 +67,8 @@ class LoopGuard:
             return ""
         self._reply.add(current)
         before = [
-            known.id
-            for known, made in zip(self._calls, self.fingerprints, strict=True)
+            earlier.id
+            for earlier, made in zip(self._calls, self.fingerprints, strict=True)
             if made == current
         ]
         self.fingerprints.append(current)
@@ -97,12 +97,12 @@ class LoopGuard:
         same = "result" if same_results else "arguments"
         words = f"{call.name} was called {count} times in a row with the same {same}"
         if length > 1:
-            names = ", ".join(dict.fromkeys(one.name for one in self._calls[-length:]))
+            names = ", ".join(dict.fromkeys(call.name for call in self._calls[-length:]))
             words = (
                 f"The same {length} calls ({names}) were made {count} times with the same results"
             )
-        shown = Display(body=f"{words}.")
-        request = AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", shown)
+        display = Display(body=f"{words}.")
+        request = AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", display)
         decision = await ask(request)
         self._allowed = len(self.fingerprints)
         if same_results:
@@ -118,12 +118,12 @@ def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) ->
     wanted = _canonical(call.parameters)
     same_calls: set[str] = set()
     for message in sent:
-        for one in calls_of(message):
-            function = one["function"]
+        for earlier_call in calls_of(message):
+            function = earlier_call["function"]
             if function["name"] != call.name:
                 continue
             if _canonical(json.loads(function["arguments"])) == wanted:
-                same_calls.add(one["id"])
+                same_calls.add(earlier_call["id"])
         call_id = str(message.get("tool_call_id") or "")
         if call_id in same_calls and message.get("content") == result:
             return (

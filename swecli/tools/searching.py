@@ -130,7 +130,7 @@ def _read_ignore_file(file: Path) -> bytes:
 def _check_git_ignores(root: Path) -> None:
     """Raise ToolError if an ignore file of git, here or above, would make ripgrep wait or fill the memory."""
     top = project_root(root)
-    folders = [one for one in (root, *root.parents) if one.is_relative_to(top)]
+    folders = [folder for folder in (root, *root.parents) if folder.is_relative_to(top)]
     for file in [*(folder / ".gitignore" for folder in folders), top / ".git" / "info" / "exclude"]:
         _check_git_ignore(file, file.name)
 
@@ -166,9 +166,9 @@ def _check_git_ignore(file: Path, name: str) -> None:
         raise _unusable(name, f"cannot be used ({error.strerror})") from error
 
 
-def _unusable(name: str, why: str) -> ToolError:
+def _unusable(name: str, reason: str) -> ToolError:
     return ToolError(
-        f"{escape_hidden(name, keep='')} {why}, so what it leaves out is unknown. Correct it."
+        f"{escape_hidden(name, keep='')} {reason}, so what it leaves out is unknown. Correct it."
     )
 
 

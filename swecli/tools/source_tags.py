@@ -164,7 +164,7 @@ def read_tags(grammar: Grammar, data: bytes, words: frozenset[str]) -> dict[str,
 
 def _find_definitions(reader: _Reader, root: Node, lines: list[bytes]) -> list[_Span]:
     """Return the definitions in a tree, outer ones before those in them."""
-    found: dict[tuple[str, int], _Span] = {}
+    spans: dict[tuple[str, int], _Span] = {}
     for _, captured in reader.definitions.matches(root):
         for capture, nodes in captured.items():
             if not capture.startswith(_DEFINITION):
@@ -174,8 +174,8 @@ def _find_definitions(reader: _Reader, root: Node, lines: list[bytes]) -> list[_
                 row = node.start_point.row
                 text = lines[row].decode(errors="replace").strip()[:_MAX_LINE]
                 span = _Span(name, row + 1, text, nodes[0].start_byte, nodes[0].end_byte)
-                found.setdefault((name, row), span)
-    return sorted(found.values(), key=lambda span: (span.start, -span.end))
+                spans.setdefault((name, row), span)
+    return sorted(spans.values(), key=lambda span: (span.start, -span.end))
 
 
 def _with_owners(spans: list[_Span]) -> list[list[Any]]:

@@ -32,9 +32,9 @@ def replaced_spans(starts: Sequence[int], ends: Sequence[int], length: int) -> l
 def compose(earlier: Sequence[Span], later: Sequence[Span]) -> list[Span]:
     """Return the spans from the old text of `earlier` to the new text of `later`, which was made of the new text of
     `earlier`. Both are in order; what overlaps or touches in the text between becomes one span."""
-    between = [(one.new_start, one.new_end) for one in earlier]
-    between += [(one.old_start, one.old_end) for one in later]
-    found: list[Span] = []
+    between = [(span.new_start, span.new_end) for span in earlier]
+    between += [(span.old_start, span.old_end) for span in later]
+    composed: list[Span] = []
     passed_earlier = 0
     passed_later = 0
     before_shift = 0  # from the text between to the old text
@@ -43,15 +43,15 @@ def compose(earlier: Sequence[Span], later: Sequence[Span]) -> list[Span]:
         old_start = start + before_shift
         new_start = start + behind_shift
         while passed_earlier < len(earlier) and earlier[passed_earlier].new_start <= end:
-            one = earlier[passed_earlier]
-            before_shift = one.old_end - one.new_end
+            span = earlier[passed_earlier]
+            before_shift = span.old_end - span.new_end
             passed_earlier += 1
         while passed_later < len(later) and later[passed_later].old_start <= end:
-            one = later[passed_later]
-            behind_shift = one.new_end - one.old_end
+            span = later[passed_later]
+            behind_shift = span.new_end - span.old_end
             passed_later += 1
-        found.append(Span(old_start, end + before_shift, new_start, end + behind_shift))
-    return found
+        composed.append(Span(old_start, end + before_shift, new_start, end + behind_shift))
+    return composed
 
 
 def _join_touching(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -70,16 +70,16 @@ def changed_lines(old: str, new: str, spans: Sequence[Span]) -> list[LineRange]:
     new_ends = _line_ends(new)
     ranges: list[LineRange] = []
     for span in spans:
-        one = LineRange(
+        line_range = LineRange(
             _line_at(old, old_ends, span.old_start),
             min(bisect_right(old_ends, span.old_end) + 1, len(old_ends)),
             _line_at(new, new_ends, span.new_start),
             min(bisect_right(new_ends, span.new_end) + 1, len(new_ends)),
         )
-        if ranges and (one.i1 < ranges[-1].i2 or one.j1 < ranges[-1].j2):
+        if ranges and (line_range.i1 < ranges[-1].i2 or line_range.j1 < ranges[-1].j2):
             last = ranges.pop()
-            one = LineRange(last.i1, one.i2, last.j1, one.j2)
-        ranges.append(one)
+            line_range = LineRange(last.i1, line_range.i2, last.j1, line_range.j2)
+        ranges.append(line_range)
     return ranges
 
 

@@ -117,8 +117,8 @@ def _names_note(root: Path) -> Iterator[SituationNote]:
             names = [one_line(e.name) + ("/" if e.is_dir() else "") for e in entries]
     except OSError:
         return
-    shown = sorted(name for name in names if not name.startswith("."))
-    if not shown:
+    visible = sorted(name for name in names if not name.startswith("."))
+    if not visible:
         return
-    more = f" and {len(shown) - _MAX_NAMES} more" if len(shown) > _MAX_NAMES else ""
-    yield SituationNote(Label.TOP_LEVEL, f"{', '.join(shown[:_MAX_NAMES])}{more}")
+    more = f" and {len(visible) - _MAX_NAMES} more" if len(visible) > _MAX_NAMES else ""
+    yield SituationNote(Label.TOP_LEVEL, f"{', '.join(visible[:_MAX_NAMES])}{more}")

@@ -90,6 +90,6 @@ class TagReading:
                 self.files.append(SourceFile(path, own, definitions, names, frozenset(words)))
         self._count += 1
 
-    def _add_problem(self, why: str) -> None:
-        self.problems[self._paths[self._count]] = why
+    def _add_problem(self, reason: str) -> None:
+        self.problems[self._paths[self._count]] = reason
         self._count += 1

@@ -41,7 +41,7 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
         kept["properties"] = {name: _plain(prop, definitions) for name, prop in properties}
     if isinstance(kept.get("items"), dict):
         kept["items"] = _plain(kept["items"], definitions)
-    options = [one for one in kept.pop("anyOf", []) if one.get("type") != "null"]
+    options = [option for option in kept.pop("anyOf", []) if option.get("type") != "null"]
     if len(options) == 1:
         kept |= _plain(options[0], definitions)
     elif options:

@@ -22,26 +22,27 @@ _OF_USERS = Path("/run/user")  # the folders that hold the sockets of a user's s
 def toolchains_below(
     places: tuple[str, ...], root: Path, environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the real paths, below some places, of the folders of programs on the PATH, of swecli's interpreter, of an
-    environment in the workspace, and of the toolchains that variables name, each before those that lie in it; without
-    those that this user may not see, which no sandbox can show."""
+    """Return the folders of programs and toolchains that lie below some places, as real paths, each before those in it.
+
+    They are those on the PATH, of swecli's interpreter, of an environment in the workspace, and those that variables
+    name. What this user may not see is left out, since no sandbox can show it."""
     # a folder of programs whose neighbours are the user's own files
     apart = (*places, str(Path(environ.get("HOME", "/"), ".local")))
     on_path = {Path(name).resolve() for name in _named(environ, "PATH")}
-    found = set(on_path)
+    folders = set(on_path)
     for folder in on_path:
         if not folder.is_relative_to(root):  # a stranger's links could name any folder
-            found |= _linked_programs(folder)
-    found = {_with_neighbours(folder, apart) for folder in found}
-    found.add(Path(apart[-1], "lib"))
-    found |= {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
+            folders |= _linked_programs(folder)
+    folders = {_with_neighbours(folder, apart) for folder in folders}
+    folders.add(Path(apart[-1], "lib"))
+    folders |= {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
     for name in _ENVIRONMENTS:
-        found |= _places_of_environment(root / name, apart)
+        folders |= _places_of_environment(root / name, apart)
     for name in _VARIABLES:
-        found |= {Path(path).resolve() for path in _named(environ, name)}
-    found |= {Path(environ.get("HOME", "/"), name).resolve() for name in _USUAL}
-    shown = (path for path in found if _is_below(places, path) and not _holds_one(path, places))
-    return tuple(sorted(str(path) for path in shown if _may_see(path)))
+        folders |= {Path(path).resolve() for path in _named(environ, name)}
+    folders |= {Path(environ.get("HOME", "/"), name).resolve() for name in _USUAL}
+    visible = (path for path in folders if _is_below(places, path) and not _holds_one(path, places))
+    return tuple(sorted(str(path) for path in visible if _may_see(path)))
 
 
 def places_of(path: Path, environ: Mapping[str, str]) -> set[Path]:
@@ -75,8 +76,8 @@ def _linked_programs(folder: Path) -> set[Path]:
 
 
 def _with_neighbours(folder: Path, places: tuple[str, ...]) -> Path:
-    """Return the folder above one with programs, which need what lies beside it, as in a virtual environment; but not a
-    place in which everybody, the user, or the user's session, keeps files."""
+    """Return the folder above one with programs, which need what lies beside it, as in a virtual environment. If that
+    is a place of many files, such as a home folder, return the folder itself."""
     above = folder.parent
     if not folder.name.endswith(("bin", "shims", "Scripts")):
         return folder
@@ -87,12 +88,12 @@ def _places_of_environment(folder: Path, places: tuple[str, ...]) -> set[Path]:
     """Return where an environment lies, and its interpreter with what lies beside it; nothing if it is none."""
     if not os.access(folder / "pyvenv.cfg", os.R_OK):
         return set()
-    found = {folder.resolve()}
+    shown_places = {folder.resolve()}
     interpreter = (folder / "bin" / "python").resolve()
     # the environment may be a stranger's, and its link could name any file
     if interpreter.name.startswith("python") and os.access(interpreter, os.X_OK):
-        found.add(_with_neighbours(interpreter.parent, places))
-    return found
+        shown_places.add(_with_neighbours(interpreter.parent, places))
+    return shown_places
 
 
 def _may_see(path: Path) -> bool:

@@ -33,12 +33,12 @@ def normalize_url(url: str) -> tuple[str, str]:
         )
     if parts.username is not None:
         raise ToolError("The address contains a user name or a password. Leave them out.")
-    at = f"[{host}]" if ":" in host else host
+    authority = f"[{host}]" if ":" in host else host
     if port:
-        at += f":{port}"
+        authority += f":{port}"
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~")
     query = f"?{quote(parts.query, safe='/%:@!$&()*+,;=?~')}" if parts.query else ""
-    return f"{parts.scheme}://{at}{path}{query}", host
+    return f"{parts.scheme}://{authority}{path}{query}", host
 
 
 def check_host(host: str, environ: Mapping[str, str]) -> None:
@@ -80,10 +80,10 @@ def _written_address(host: str) -> str:
 def find_private(addresses: Iterable[str]) -> str:
     """Return the first address that is not public, also if an IPv6 address contains it; "" if all are."""
     for address in addresses:
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address):
-            found = _contained(found)
-        if not found.is_global or found.is_multicast or found in _LOCAL_TRANSLATION:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(ip, ipaddress.IPv6Address):
+            ip = _contained(ip)
+        if not ip.is_global or ip.is_multicast or ip in _LOCAL_TRANSLATION:
             return address
     return ""
 

@@ -66,8 +66,8 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
         ssl.SSLError,
         OSError,
     ) as error:
-        why = _without_secret(str(error) or type(error).__name__, request)
-        raise ToolError(f"{name} cannot be fetched: {one_line(why, 200)}.") from error
+        reason = _without_secret(str(error) or type(error).__name__, request)
+        raise ToolError(f"{name} cannot be fetched: {one_line(reason, 200)}.") from error
 
 
 def _without_secret(text: str, request: WebRequest) -> str:
@@ -90,11 +90,11 @@ async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
         for _ in range(_MAX_REDIRECTS + 1):
             headers = [("Host", urlsplit(url).netloc), *_HEADERS, *request.headers]
             async with pool.stream("GET", url, headers=headers) as response:
-                known = _decode_headers(response.headers)
-                if response.status not in _MOVED or "location" not in known:
+                answer_headers = _decode_headers(response.headers)
+                if response.status not in _MOVED or "location" not in answer_headers:
                     name = _without_secret(url, request)
-                    return await _read_page(name, response, known)
-                url, new_host = normalize_url(urljoin(url, known["location"]))
+                    return await _read_page(name, response, answer_headers)
+                url, new_host = normalize_url(urljoin(url, answer_headers["location"]))
                 if new_host != request.host:
                     to = _without_secret(url, request)
                     raise ToolError(
@@ -135,8 +135,8 @@ def _backend(environ: Mapping[str, str]) -> httpcore.AsyncNetworkBackend:
             self, host: str, port: int, *args: Any, **more: Any
         ) -> httpcore.AsyncNetworkStream:
             loop = asyncio.get_running_loop()
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+            infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
             check_addresses(host, addresses, environ)
             connect = super().connect_tcp
             return await connect_to_first(

@@ -64,7 +64,7 @@ def test_each_mode_decides_for_reading_editing_and_running(
 def test_plan_mode_gives_its_reason_and_allow_rules_do_not_override_it() -> None:
     verdict = decide(Permissions("plan", allow=["run", "edit"]), "run_command", "make")
     assert (verdict.outcome, verdict.by) == ("deny", "mode")
-    assert "read-only" in verdict.why
+    assert "read-only" in verdict.reason
 
 
 def test_deny_rules_precede_ask_rules_and_ask_rules_precede_allow_rules() -> None:
@@ -197,7 +197,7 @@ def test_with_an_invalid_deny_rule_every_mode_asks_for_approval(mode: Mode) -> N
     assert decide(permissions, "run_command", "rm x").outcome == "ask"
     assert decide(permissions, "edit_file", "a.py").outcome == "ask"
     assert (
-        decide(permissions, "edit_file", "a.py").why
+        decide(permissions, "edit_file", "a.py").reason
         == "the invalid rule 'rm *' must be corrected first"
     )
     assert decide(permissions, "run_command", "git push x").outcome == "deny"
@@ -224,9 +224,9 @@ def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
         PermissionVerdict("ask", "mode", "find -delete may do more than read")
     )
     allowed = decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete")
-    assert allowed.why == "by run(find *)"
+    assert allowed.reason == "by run(find *)"
     assert (
-        decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").why
+        decide(Permissions(ask=["run(ls*)"]), "run_command", "ls").reason
         == "The rule run(ls*) asks for approval."
     )
 

@@ -81,9 +81,9 @@ async def ask_user(params: AskUserParams, ctx: ToolContext, plan: _QuestionPlan)
     return ToolResult(True, f"The user answers: {answer}", Display(title=one_line(answer)))
 
 
-def _unanswered(why: str, default: str) -> ToolResult:
+def _unanswered(reason: str, default: str) -> ToolResult:
     if default.strip():
-        text = f"{why} Go on with your default, and say so in your answer: {default.strip()}"
+        text = f"{reason} Go on with your default, and say so in your answer: {default.strip()}"
     else:
-        text = f"{why} Take the likelier way and say so, or state what you need to know."
+        text = f"{reason} Take the likelier way and say so, or state what you need to know."
     return ToolResult(False, text, Display(title=one_line(text)))

@@ -51,15 +51,15 @@ async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: Command
     check_unchanged(plan.scripts, digest_scripts(ctx.guard, plan.subject, env))
     before = _digests(ctx)
     checked = [await _check(command, ctx) for command in ctx.commands.diagnostics]
-    lines = [line for one in checked for line in one.lines]
+    lines = [line for check in checked for line in check.lines]
     changed = _changed_files(before, _digests(ctx), ctx.root)
     if changed:
         lines.append(f"[the checks changed files: {', '.join(changed)}. Read them again]")
-    shown = fit_rows(lines, ctx.model.page_limit)
-    if len(shown) < len(lines):
-        shown.append(f"[… {len(lines) - len(shown)} more lines]")
-    failed = next((one.code for one in checked if one.code), 0)
-    text = "\n".join(shown)
+    rows = fit_rows(lines, ctx.model.page_limit)
+    if len(rows) < len(lines):
+        rows.append(f"[… {len(lines) - len(rows)} more lines]")
+    failed = next((check.code for check in checked if check.code), 0)
+    text = "\n".join(rows)
     return ToolResult(failed == 0, text, Display(title=lines[0], body=text), exit_code=failed)
 
 
@@ -73,23 +73,23 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
     finally:
         throttle.flush()
     if end.reason == "timeout":
-        why = f"{command}: stopped after {ctx.commands.timeout:g} s, so nothing is known"
-        return _Checked(TIMEOUT_CODE, [why])
+        reason = f"{command}: stopped after {ctx.commands.timeout:g} s, so nothing is known"
+        return _Checked(TIMEOUT_CODE, [reason])
     printed = strip_terminal_codes(output.text()).split("\n")
     lines = [line.rstrip() for line in printed if line.strip()]
     if output.loss:
         head = f"{command}: exit code {end.code}. Its output is too long to compare."
         return _Checked(end.code, [head, output.loss, *lines])
 
-    known = ctx.commands.known_problems.get(command)
-    if known is None:
+    earlier_lines = ctx.commands.known_problems.get(command)
+    if earlier_lines is None:
         ctx.commands.known_problems[command] = count_lines(lines if end.code else [])
     if end.code == 0:
         return _Checked(0, [f"{command}: no problems (exit code 0)"])
-    if known is None:
+    if earlier_lines is None:
         head = f"{command}: exit code {end.code}; first run, so all it says. Later calls show only what is new:"
         return _Checked(end.code, [head, *lines])
-    new = new_lines(lines, known)
+    new = new_lines(lines, earlier_lines)
     if not new:
         return _Checked(end.code, [f"{command}: nothing new (exit code {end.code})"])
     head = f"{command}: {count_of(len(new), 'new line')} (exit code {end.code}):"
@@ -98,11 +98,11 @@ async def _check(command: str, ctx: ToolContext) -> _Checked:
 
 def _digests(ctx: ToolContext) -> dict[Path, str]:
     """Return the digests of the files that the model knows, as they are now."""
-    found: dict[Path, str] = {}
+    digests: dict[Path, str] = {}
     for path in ctx.files.digests:
         with suppress(ToolError):  # deleted
-            found[path] = digest(read_bytes(ctx.root, path))
-    return found
+            digests[path] = digest(read_bytes(ctx.root, path))
+    return digests
 
 
 def _changed_files(before: dict[Path, str], after: dict[Path, str], root: Path) -> Iterable[str]:

@@ -38,9 +38,9 @@ class ListFilesParams(Params):
 def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
     folder = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, folder)
-    shown = "." if subject == "." else f"{subject.rstrip('/')}/"
+    name = "." if subject == "." else f"{subject.rstrip('/')}/"
     only = f" ({params.pattern})" if params.pattern else ""
-    summary = f"List {shown}{only}"
+    summary = f"List {name}{only}"
     if not is_inside(ctx.root, folder):
         return plan_outside(summary, folder, ctx)
     access = ctx.guard.access(params.path)
@@ -87,13 +87,13 @@ def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list
     above = 0 if start == "." else start.count("/") + 1
     deepest = above + depth
 
-    found: set[str] = set()
+    entries: set[str] = set()
     folders: set[str] = set()
     for path in visible_files(ctx.root, start, ctx.commands.environ, ctx.commands.timeout):
         parts = path.split("/")
         is_near = len(parts) <= deepest
         if is_near and (glob is None or glob.matches(path, start)):
-            found.add(path)
+            entries.add(path)
         for count in range(above + 1, min(len(parts), deepest + 1)):
             folders.add("/".join(parts[:count]))
 
@@ -101,17 +101,17 @@ def _find_entries(params: ListFilesParams, ctx: ToolContext, start: str) -> list
         for folder in (start, *folders):
             is_open = folder == "." or folder.count("/") + 1 < deepest
             if is_open:
-                found |= _links_in(ctx.root, folder)
-        found |= {f"{folder}/" for folder in folders}
-    return sorted(found, key=lambda entry: entry.split("/"))
+                entries |= _links_in(ctx.root, folder)
+        entries |= {f"{folder}/" for folder in folders}
+    return sorted(entries, key=lambda entry: entry.split("/"))
 
 
 def _links_in(root: Path, folder: str) -> set[str]:
     """Return the symbolic links of a folder with their targets."""
-    found: set[str] = set()
+    links: set[str] = set()
     with suppress(OSError), os.scandir(root / folder) as children:
         for child in children:
             if child.is_symlink():
                 link = Path(child.path)
-                found.add(f"{link.relative_to(root).as_posix()} -> {link.readlink()}")
-    return found
+                links.add(f"{link.relative_to(root).as_posix()} -> {link.readlink()}")
+    return links

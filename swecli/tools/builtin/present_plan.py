@@ -92,20 +92,20 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> _OutlinePlan:
 async def present_plan(
     params: PresentPlanParams, ctx: ToolContext, plan: _OutlinePlan
 ) -> ToolResult:
-    shown = plan.outline
+    outline = plan.outline
     assert ctx.questions.ask_plan is not None, "a plan is made only in plan mode"
     ctx.questions.open.append(plan.summary)
     try:
-        decision = await ctx.questions.ask_plan(shown.text)
+        decision = await ctx.questions.ask_plan(outline.text)
     finally:
         ctx.questions.open.remove(plan.summary)
     if not decision.allow:
         return _refused(decision)
-    accepted = PlanOutline(decision.answer or shown.text)
+    accepted = PlanOutline(decision.answer or outline.text)
     mode = decision.plan_mode
-    what = "the plan" if accepted == shown else "the plan with changes"
+    what = "the plan" if accepted == outline else "the plan with changes"
     text = _ACCEPTED.format(what=what, mode=mode, meaning=_MEANINGS[mode])
-    if accepted != shown:
+    if accepted != outline:
         text += f" It reads now:\n\n{accepted.text}"
     # in place: the list belongs to the session
     ctx.todos[:] = [{"text": step, "status": "pending"} for step in accepted.steps]

@@ -52,25 +52,25 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
 async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
-    shown = escape_hidden(plan.subject, keep="")
+    name = escape_hidden(plan.subject, keep="")
     data = read_bytes(ctx.root, path)
     file = decode(data)
     if file is None:
         kind = mimetypes.guess_type(path.name)[0] or "binary"
         raise ToolError(
-            f"{shown} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
+            f"{name} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
         )
     ctx.files.digests[path] = digest(data)
     lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
     if not lines:
-        return ToolResult(True, f"{shown} is empty.", Display(title=shown, body="empty"))
+        return ToolResult(True, f"{name} is empty.", Display(title=name, body="empty"))
 
-    page = make_page(lines, Wanted(params.start_line, params.end_line), shown, ctx.model.page_limit)
+    page = make_page(lines, Wanted(params.start_line, params.end_line), name, ctx.model.page_limit)
     text = list(page.rows)
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     if len(page.rows) < len(lines):
-        text.append(f"[{page.span} in {shown}{page.read_on}]")
+        text.append(f"[{page.span} in {name}{page.read_on}]")
         count = page.span
     if not file.is_valid:
         text.append(_NOT_UTF8)
-    return ToolResult(True, "\n".join(text), Display(title=shown, body=count))
+    return ToolResult(True, "\n".join(text), Display(title=name, body=count))

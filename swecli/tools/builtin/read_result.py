@@ -49,8 +49,8 @@ async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan
     text = await _find_text(params, ctx)
     wanted = Wanted(params.start_line, params.end_line)
     page = make_page(wrap_lines(text), wanted, "The result", ctx.model.page_limit)
-    shown = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
-    return ToolResult(True, shown, Display(title=page.span))
+    page_text = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
+    return ToolResult(True, page_text, Display(title=page.span))
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:

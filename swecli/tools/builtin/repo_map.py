@@ -62,24 +62,24 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> T
     place = SearchPlace.of(ctx, path)
     paths = await asyncio.to_thread(_find_sources, place, path)
     if not paths:
-        known = ", ".join(sorted(GRAMMARS))
+        languages = ", ".join(sorted(GRAMMARS))
         name = escape_hidden(plan.subject, keep="")
-        raise ToolError(f"{name}: no source file of a known language ({known}).")
+        raise ToolError(f"{name}: no source file of a known language ({languages}).")
 
     reading = TagReading(place.ctx, paths)
     is_whole = await reading.run(ctx.commands.timeout)
     ranked = await asyncio.to_thread(lambda: [*rank_definitions(reading.files)])
-    lines, shown = _draw(ranked, params.tokens, place)
+    lines, drawn = _draw(ranked, params.tokens, place)
 
-    files = f"{len({one.path for one in shown})} of {count_of(len(reading.files), 'file')}"
-    head = f"{len(shown)} of {count_of(len(ranked), 'definition')} in {files}"
+    files = f"{len({definition.path for definition in drawn})} of {count_of(len(reading.files), 'file')}"
+    head = f"{len(drawn)} of {count_of(len(ranked), 'definition')} in {files}"
     notes = _notes(place, reading.problems)
     if not is_whole:
         left = len(paths) - len(reading.files) - len(reading.problems)
         notes.append(
             f"[stopped after {ctx.commands.timeout:g} s: {count_of(left, 'file')} not read. Name a folder.]"
         )
-    if len(shown) < len(ranked):
+    if len(drawn) < len(ranked):
         notes.append("[the rest is less referred to: name a folder or file, or raise tokens]")
     text = "\n".join([f"{head}; those that other files refer to most come first:", *lines, *notes])
     return ToolResult(True, text, Display(title=head, body="\n".join(lines)))
@@ -88,15 +88,15 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> T
 def _find_sources(place: SearchPlace, path: Path) -> list[str]:
     """Return the source files of known languages, those at the top first: if time runs out, what is deep is left
     out."""
-    found: Iterable[str] = [place.start]
+    candidates: Iterable[str] = [place.start]
     if path.is_dir():
         ctx = place.ctx
         environ, seconds = ctx.commands.environ, ctx.commands.timeout
         visible = visible_files(ctx.root, place.start, environ, seconds)
         guard = ctx.guard.entering(place.start)
-        found = (one for one in visible if guard.may_read(one))
-    known = (one for one in found if PurePosixPath(one).suffix.lower() in GRAMMARS)
-    return sorted(known, key=lambda one: (one.count("/"), one))
+        candidates = (path for path in visible if guard.may_read(path))
+    sources = (path for path in candidates if PurePosixPath(path).suffix.lower() in GRAMMARS)
+    return sorted(sources, key=lambda path: (path.count("/"), path))
 
 
 def _draw(
@@ -105,16 +105,16 @@ def _draw(
     """Return the lines of the map, and the definitions in it: as many as fit, best first, by file and line."""
     chosen: dict[str, list[Definition]] = defaultdict(list)
     left = _Room(tokens, place.ctx.model.page_limit, place.ctx.model.count_tokens)
-    for one in ranked:
-        head = "" if one.path in chosen else _file_line(place, one.path)
-        if not left.take(f"{head}{_definition_line(one)}\n"):
+    for definition in ranked:
+        head = "" if definition.path in chosen else _file_line(place, definition.path)
+        if not left.take(f"{head}{_definition_line(definition)}\n"):
             break
-        chosen[one.path].append(one)
+        chosen[definition.path].append(definition)
     lines: list[str] = []
     for path, definitions in chosen.items():
         lines.append(_file_line(place, path).rstrip("\n"))
-        lines += map(_definition_line, sorted(definitions, key=lambda one: one.line))
-    return lines, [one for definitions in chosen.values() for one in definitions]
+        lines += map(_definition_line, sorted(definitions, key=lambda definition: definition.line))
+    return lines, [definition for definitions in chosen.values() for definition in definitions]
 
 
 class _Room:
@@ -136,16 +136,16 @@ def _file_line(place: SearchPlace, path: str) -> str:
     return f"{escape_hidden(place.prefix + path, keep='')}\n"
 
 
-def _definition_line(one: Definition) -> str:
-    return f"  {one.line}: {escape_hidden(one.text, keep='')}"
+def _definition_line(definition: Definition) -> str:
+    return f"  {definition.line}: {escape_hidden(definition.text, keep='')}"
 
 
 def _notes(place: SearchPlace, problems: dict[str, str]) -> list[str]:
     if not problems:
         return []
     named = [
-        f"{escape_hidden(place.prefix + path, keep='')} ({why})"
-        for path, why in [*problems.items()][:_MAX_NAMED]
+        f"{escape_hidden(place.prefix + path, keep='')} ({reason})"
+        for path, reason in [*problems.items()][:_MAX_NAMED]
     ]
     more = f" and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
     return [f"[not read: {', '.join(named)}{more}]"]

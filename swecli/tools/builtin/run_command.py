@@ -86,15 +86,15 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     # one in the background cannot be asked about when it wants to write, and one that redirects to a file does
     is_tried = not params.background and not read_command(command).outputs
     reads_only = has_sandbox and params.access == "read" and is_tried
-    where: list[str] = []
+    places: list[str] = []
     if params.background:
-        where.append("in the background")
+        places.append("in the background")
     if outside:
-        where.append("OUTSIDE the sandbox")
+        places.append("OUTSIDE the sandbox")
     elif reads_only:
-        where.append("in the sandbox: no network, writes nothing")
+        places.append("in the sandbox: no network, writes nothing")
     elif has_sandbox:
-        where.append("in the sandbox: no network, writes only here")
+        places.append("in the sandbox: no network, writes only here")
     is_confined = has_sandbox and not outside
     touched = find_touched_paths(
         command, ctx.guard, env, is_confined=is_confined, may_write=not reads_only
@@ -102,7 +102,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     return CommandPlan(
         summary=f"Run {command}",
         preview=Display(
-            title=", ".join(where), body=escape_hidden(command), kind="code", language="bash"
+            title=", ".join(places), body=escape_hidden(command), kind="code", language="bash"
         ),
         scripts={} if reads_only else digest_scripts(ctx.guard, command, env),
         subject=command,
@@ -223,7 +223,7 @@ def _result(
 ) -> ToolResult:
     output = strip_terminal_codes(printed.text())
     code = end.code
-    signals = {128 + one: f" ({one.name})" for one in signal.Signals}
+    signals = {128 + number: f" ({number.name})" for number in signal.Signals}
     head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
     if end.reason == "timeout":
         code = TIMEOUT_CODE

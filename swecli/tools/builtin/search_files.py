@@ -36,9 +36,9 @@ class SearchFilesParams(Params):
 def _plan(params: SearchFilesParams, ctx: ToolContext) -> PathPlan:
     path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
-    where = "" if subject == "." else f" in {subject}"
+    place = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
-    summary = f'Search "{one_line(params.pattern)}"{where}{only}'
+    summary = f'Search "{one_line(params.pattern)}"{place}{only}'
     if not is_inside(ctx.root, path):
         return plan_outside(summary, path, ctx)
     access = ctx.guard.access(params.path)
@@ -79,10 +79,10 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPl
     for file in search.files:
         file.path = f"{place.prefix}{file.path}"
     rows = _rows(search.files, params.show)
-    shown = fit_rows((row.text for row in rows), ctx.model.page_limit)
-    has_more = search.has_more or len(shown) < len(rows)
+    lines = fit_rows((row.text for row in rows), ctx.model.page_limit)
+    has_more = search.has_more or len(lines) < len(rows)
 
-    head = _head(params.pattern, rows[: len(shown)], has_more=has_more)
+    head = _head(params.pattern, rows[: len(lines)], has_more=has_more)
     notes: list[str] = []
     if end.reason == "timeout":
         notes.append(
@@ -92,8 +92,8 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPl
         notes.append(
             "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"
         )
-    body = "\n".join(shown)
-    text = "\n".join([head, *shown, *notes])
+    body = "\n".join(lines)
+    text = "\n".join([head, *lines, *notes])
     return ToolResult(True, text, Display(title=head.rstrip(":"), body=body))
 
 

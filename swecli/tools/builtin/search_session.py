@@ -31,10 +31,10 @@ async def _search_session(
     session = ctx.sessions.session
     # turns that the request contains anyway are searched only if no other has the words
     sent = session.window.first_kept(session.interactions, session.window_start)
-    found = ctx.sessions.search_session(params.query, before=sent, limit=5, floor=0)
-    if not found:
+    matches = ctx.sessions.search_session(params.query, before=sent, limit=5, floor=0)
+    if not matches:
         newest = session.interactions
-        found = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
-    lines = [place.quotation for one in found for place in one.excerpts]
+        matches = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)
+    lines = [place.quotation for match in matches for place in match.excerpts]
     text = "\n".join(lines) or "No earlier turn has any of these words."
     return ToolResult(True, text, Display(title="Earlier turns", body=text))

@@ -38,31 +38,31 @@ class _SkillPlan(ToolPlan):
 def _plan(params: SkillParams, ctx: ToolContext) -> _SkillPlan:
     skills = ctx.skills()
     if params.name not in skills:
-        known = ", ".join(skills) or "none"
-        raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {known}.")
+        names = ", ".join(skills) or "none"
+        raise ToolError(f"There is no skill {one_line(params.name)!r}. Skills: {names}.")
     more = "" if params.file == _MAIN else f", {params.file}"
     return _SkillPlan(f"Read skill {params.name}{more}", skill=skills[params.name])
 
 
 @tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))
 async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> ToolResult:
-    found = plan.skill
+    named = plan.skill
     name = one_line(params.file)
-    folder = found.file.resolve().parent
+    folder = named.file.resolve().parent
     try:
-        file = (found.file.parent / params.file).resolve()
+        file = (named.file.parent / params.file).resolve()
         if not file.is_relative_to(folder):
             raise ToolError(f"{name} is outside the skill's folder.")
         with open_regular(file) as opened:
             data = opened.read(_MAX_BYTES + 1)
         siblings = _files_beside(file, folder)
     except (OSError, RuntimeError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ToolError(f"{name}: {why}.") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ToolError(f"{name}: {reason}.") from error
     if len(data) > _MAX_BYTES or b"\0" in data:
         raise ToolError(f"{name} is not text of at most {_MAX_BYTES:,} bytes.")
-    if file == found.file.resolve():
-        problem = found.objection(data)
+    if file == named.file.resolve():
+        problem = named.objection(data)
         if problem:
             raise ToolError(f"{name} is not used: {problem}.")
 

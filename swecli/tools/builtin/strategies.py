@@ -73,16 +73,16 @@ def _plan_remember(params: _RememberParams, ctx: ToolContext) -> _RememberPlan:
     if not params.text.strip() and not params.replaces.strip():
         raise ToolError("There is nothing to remember: give a text, or in replaces what to forget.")
     summary = f"Remember: {params.text}" if params.text.strip() else f"Forget {params.replaces}"
-    why = ""
+    objection = ""
     if ctx.open_memory is not None:
-        why = ctx.open_memory().objection(params.text, params.scope, params.replaces)
-    if not why:
+        objection = ctx.open_memory().objection(params.text, params.scope, params.replaces)
+    if not objection:
         return _RememberPlan(summary)
     return _RememberPlan(
         summary,
         preview=_preview(params),
         has_users_yes=True,
-        guard=why,
+        guard=objection,
         unattended=_RememberPlan(summary),  # without a user, what needs a yes waits
     )
 

@@ -60,28 +60,28 @@ async def web_search(params: WebSearchParams, ctx: ToolContext, plan: WebPlan) -
     )
     if "json" not in page.kind.lower():
         text = page_text(page.kind, page.data)
-        shown = fit_rows(text.split("\n"), ctx.model.page_limit)
-        return ToolResult(True, "\n".join([head, *shown]), Display(title=request.host))
+        page_rows = fit_rows(text.split("\n"), ctx.model.page_limit)
+        return ToolResult(True, "\n".join([head, *page_rows]), Display(title=request.host))
     try:
-        found = list(_results(json.loads(page.data)))[:_MAX_RESULTS]
+        results = list(_results(json.loads(page.data)))[:_MAX_RESULTS]
     except (ValueError, RecursionError) as error:
         raise ToolError(f"{request.host} sent no valid JSON.") from error
-    if not found:
+    if not results:
         return ToolResult(True, f"{head}\nNo results.", Display(title="no results"))
     rows: list[str] = []
-    for number, one in enumerate(found, 1):
-        rows += [f"{number}. {one.title}", f"   {one.url}"]
-        if one.excerpt:
-            rows.append(f"   {one.excerpt}")
-    count = count_of(len(found), "result")
+    for number, result in enumerate(results, 1):
+        rows += [f"{number}. {result.title}", f"   {result.url}"]
+        if result.excerpt:
+            rows.append(f"   {result.excerpt}")
+    count = count_of(len(results), "result")
     return ToolResult(True, "\n".join([head, *rows]), Display(title=count, body="\n".join(rows)))
 
 
 def _results(value: Any) -> Iterator[_Found]:
     """Yield, in order, what looks like a result: an object with a title and a web address, wherever it stands."""
     if isinstance(value, list):
-        for one in value:
-            yield from _results(one)
+        for item in value:
+            yield from _results(item)
     elif isinstance(value, dict):
         url = _first(value, _ADDRESSES)
         title = _first(value, _TITLES)
@@ -89,8 +89,8 @@ def _results(value: Any) -> Iterator[_Found]:
             excerpt = one_line(_first(value, _EXCERPTS), _MAX_EXCERPT)
             yield _Found(one_line(title), one_line(url, 2000), excerpt)
             return
-        for one in value.values():
-            yield from _results(one)
+        for item in value.values():
+            yield from _results(item)
 
 
 def _first(value: dict[str, Any], names: tuple[str, ...]) -> str:

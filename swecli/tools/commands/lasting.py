@@ -15,8 +15,8 @@ _MOST = 3  # words of a rule
 
 
 def rule_words(words: list[str], root: Path) -> list[str]:
-    """Return the first words of a command, for a lasting rule: the program with its subcommand, but no operand; () for
-    a program for which only exact rules are offered, since it can destroy work, reach out or run anything."""
+    """Return the first words of a command, for a lasting rule: the program with its subcommand, and no operand. Returns
+    () for a program that can destroy work, reach out or run anything: of that only the exact command is offered."""
     name = words[0].rsplit("/", 1)[-1]
     starts = {" ".join([name, *words[1:count]]) for count in range(1, _MOST + 1)}
     if starts & _never():

@@ -152,7 +152,7 @@ def _name_form(command: SimpleCommand) -> tuple[str, Sequence[Word]]:
         return name, words
     if words and words[0].text == "--no-pager":
         words = words[1:]
-    subcommand = words[0].text if words and words[0].known else ""
+    subcommand = words[0].text if words and words[0].is_known else ""
     return f"git {subcommand}".rstrip(), words[1:]
 
 
@@ -168,7 +168,7 @@ def _split(form: _Form, name: str, words: Sequence[Word]) -> tuple[set[str], lis
     remaining = iter(words)
     only_operands = False
     for word in remaining:
-        if not word.known:
+        if not word.is_known:
             raise _Doubt(f"{_short(word.raw)} is only known to the shell")
         text = word.text
         is_option = text in form.options or (text.startswith("-") and text != "-")
@@ -263,9 +263,9 @@ def _check_git(
         raise _Doubt("starts gpg, to look at signatures")
     has_diffs = name in ("diff", "show", "log")
     reads_files = name in ("diff", "status")
-    why = find_program_risk(place.base, place.environ, diffs=has_diffs, work_tree=reads_files)
-    if why:
-        raise _Doubt(why)
+    risk = find_program_risk(place.base, place.environ, diffs=has_diffs, work_tree=reads_files)
+    if risk:
+        raise _Doubt(risk)
     if not form.shows_contents(chosen):
         return
     if any(names_content(place.base, place.environ, word) for word in words):
@@ -278,7 +278,7 @@ def _check_git(
 
 
 def _is_plain(word: Word) -> bool:
-    return word.known and not word.has_wildcard and bool(word.text)
+    return word.is_known and not word.has_wildcard and bool(word.text)
 
 
 def _short(text: str) -> str:

@@ -37,8 +37,10 @@ class _ByCommand(PermissionKind):
     def coverage(self, patterns: Sequence[str], subject: str, ctx: ToolContext) -> Coverage:
         if any(self.exact(pattern, subject) for pattern in patterns):
             return COVERED
-        why = why_uncovered(subject, ctx.guard, child_environment(ctx.commands.environ), patterns)
-        return Coverage(False, why) if why else COVERED
+        reason = why_uncovered(
+            subject, ctx.guard, child_environment(ctx.commands.environ), patterns
+        )
+        return Coverage(False, reason) if reason else COVERED
 
     def touches(self, pattern: str, subject: str) -> bool:
         """Match each simple command of the line: by its name with and without folder, without the options before its
@@ -68,7 +70,7 @@ class _ByCommand(PermissionKind):
             words: list[str] = []
             # of a plain form, another text or option would do something else
             if not has_plain_form(command) and _inline_code(command) is None and command.program:
-                words = rule_words([word.text for word in command.words if word.known], ctx.root)
+                words = rule_words([word.text for word in command.words if word.is_known], ctx.root)
             if not words:
                 return ()
             patterns.append(f"{self.escape(' '.join(words))} *")
@@ -106,7 +108,7 @@ def _is_covered(command: SimpleCommand, patterns: Sequence[str]) -> bool:
 
 
 def _text_for_rules(words: Iterable[Word]) -> str:
-    return " ".join(word.text if word.known else _UNKNOWN for word in words)
+    return " ".join(word.text if word.is_known else _UNKNOWN for word in words)
 
 
 def _matches(pattern: str, command: str) -> bool:
@@ -138,9 +140,9 @@ def _readings(command: str, nesting: int = 0) -> Iterator[str]:
 def _reaches_shell(command: SimpleCommand, line: CommandLine) -> bool:
     """Return whether a shell gets what a command's words or its input say: it is one, or its output goes to one."""
     return any(
-        one is command or one.operator == "|"
-        for one in line.commands
-        if one.program.endswith("sh") or one.program == "eval"
+        other is command or other.operator == "|"
+        for other in line.commands
+        if other.program.endswith("sh") or other.program == "eval"
     )
 
 
@@ -170,20 +172,20 @@ def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -
             return f"{one_line(command.words[0].raw)} is only known to the shell"
         if program in inert_programs():
             continue
-        if program == "eval" and not all(word.known for word in command.words):
+        if program == "eval" and not all(word.is_known for word in command.words):
             return "eval runs what only the shell knows"
         inline = _inline_code(command)
-        if inline is not None and not (inline.known and program.endswith("sh")):
+        if inline is not None and not (inline.is_known and program.endswith("sh")):
             return f"{program} runs code of its own"
         for code in _codes(command):
             if _reaches_shell(command, line):
-                why = (
+                reason = (
                     _why_unclear(read_command(code), patterns, nesting + 1)
                     if nesting < _MAX_NESTING
                     else ""
                 )
-                if why:
-                    return why
+                if reason:
+                    return reason
             elif any(_matches(pattern, text) for text in _phrases(code) for pattern in patterns):
                 return f"{program} is given {one_line(code, 40)!r}"
     return ""
@@ -199,6 +201,6 @@ def _phrases(code: str) -> Iterator[str]:
 def _inline_code(command: SimpleCommand) -> Word | None:
     """Return the word that a program is given as code, None if there is none."""
     for option, value in zip(command.words[1:], command.words[2:], strict=False):
-        if option.known and _INLINE.fullmatch(option.text):
-            return value if not value.known or _CODE.search(value.text) else None
+        if option.is_known and _INLINE.fullmatch(option.text):
+            return value if not value.is_known or _CODE.search(value.text) else None
     return None

@@ -23,10 +23,11 @@ _MAX_BYTES = 50_000_000  # hashed for one command: some 50 ms
 
 
 def digest_scripts(guard: Guard, command: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return, by their paths in the workspace, what tells the content of each file that a command may run: those that
-    its words name, at any nesting and in any folder that they name, and those that a program looks for by itself, such
-    as a Makefile. A part that only reads runs none, and may read a log that grows. A script that such a file runs in
-    turn is not among them."""
+    """Return a digest of each file that a command may run, by its path in the workspace.
+
+    These are the files that its words name, at any nesting and in any folder that they name, and those that a program
+    looks for by itself, such as a Makefile. A part that only reads runs none, and may read a log that grows. A script
+    that such a file runs in turn is not among them."""
     digests: dict[str, str] = {}
     room = _MAX_BYTES
     root = guard.root
@@ -55,9 +56,9 @@ def _find_scripts(guard: Guard, command: str, environ: Mapping[str, str]) -> lis
         return []
     statements = list(dict.fromkeys(split_statements(command)))
     checked = statements[:MAX_COMMANDS]
-    running = [one for one in checked if why_uncovered(one.text, guard, environ)]
+    running = [statement for statement in checked if why_uncovered(statement.text, guard, environ)]
     running += statements[MAX_COMMANDS:]
-    return _named_in(root, [one.read_text for one in running])
+    return _named_in(root, [statement.read_text for statement in running])
 
 
 def _named_in(root: Path, texts: Iterable[str]) -> list[Path]:

@@ -65,12 +65,12 @@ _MAX_NESTING = 8  # command lines in each other
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word: `text` as the program gets it, or what is known of it, and `raw` as written. Of one that is not `known`
-    the shell puts something else in its place, perhaps several words or none."""
+    """A word: `text` as the program gets it, or what is known of it, and `raw` as written. Unless it `is_known`, the
+    shell puts something else in its place, perhaps several words or none."""
 
     text: str
     raw: str
-    known: bool = True
+    is_known: bool = True
     has_wildcard: bool = False
 
 
@@ -91,7 +91,7 @@ class SimpleCommand:
     @property
     def program(self) -> str:
         """The name of the program without its folder, "" if only the shell knows it."""
-        return self.words[0].text.rsplit("/", 1)[-1] if self.words[0].known else ""
+        return self.words[0].text.rsplit("/", 1)[-1] if self.words[0].is_known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class _Reader:
         if not words:
             return
         program = words[0]
-        if not program.known or program.has_wildcard or "=" in program.text:
+        if not program.is_known or program.has_wildcard or "=" in program.text:
             self.problem = self.problem or "does not name its program by a plain word"
         self.commands.append(SimpleCommand(tuple(words), self._operator))
         self._operator = ";"
@@ -241,7 +241,7 @@ class _Reader:
         word = self._read_word(target)
         if operator == "<<<" or (operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text)):
             return
-        if not word.known:
+        if not word.is_known:
             self._add_unsupported(node)
         if word.text != "/dev/null":
             (self.inputs if operator.startswith("<") else self.outputs).append(word.text)
@@ -253,20 +253,20 @@ class _Reader:
         bare = "".join(
             _text(piece) if piece.type in ("word", "number") else "," for piece in pieces
         )
-        known = not _BRACES.search(bare)
+        is_known = not _BRACES.search(bare)
         text = ""
         token = ""
         for piece in pieces:
             value = _unquote(piece)
             self._read_substitutions(piece)
-            known = known and value is not None
+            is_known = is_known and value is not None
             text += _text(piece) if value is None else value
             token += self._token_of(piece)
         if _HOME.search(bare):
-            known = False
+            is_known = False
         self.tokens.append(token)
         is_glob = any(p.type == "word" and _WILDCARD.search(_text(p)) for p in pieces)
-        return Word(text, raw, known, is_glob)
+        return Word(text, raw, is_known, is_glob)
 
     def _token_of(self, piece: Node) -> str:
         """Return the piece of a word as shlex reads it, without the substitutions in it."""
@@ -358,15 +358,15 @@ def split_statements(command: str) -> list[Statement]:
     root = _parse(command).root_node
     if root.has_error:
         return [Statement(command, command)]
-    found = []
+    statements = []
     pending = [root]
     while pending:
         node = pending.pop()
         if node.type in _STATEMENTS or not node.children:
-            found.append(Statement(_text(node), _without_outputs(node)))
+            statements.append(Statement(_text(node), _without_outputs(node)))
         else:
             pending += reversed(node.children)
-    return found
+    return statements
 
 
 def argument_words(command: str) -> Iterator[str]:
@@ -420,7 +420,7 @@ def _last_part(node: Node) -> Node:
     """Return what a list of commands ends with, without its redirections. The grammar puts a list also into the first
     stage of a pipeline: `cd a && b 2>&1 | c`."""
     while node.type in ("program", "list", "redirected_statement"):
-        inside = [one for one in node.named_children if one.type != "file_redirect"]
+        inside = [child for child in node.named_children if child.type != "file_redirect"]
         if not inside:
             return node
         node = inside[-1]

@@ -47,12 +47,12 @@ class TouchedPaths:
     guard: str = ""
     asked: list[str] = field(default_factory=list)
 
-    def add(self, path: str, why: str, *, is_denied: bool = False) -> None:
+    def add(self, path: str, reason: str, *, is_denied: bool = False) -> None:
         """Add a real path, or "" where it is not known which one."""
         if is_denied:
-            self.denial = self.denial or why
+            self.denial = self.denial or reason
             return
-        self.guard = self.guard or why
+        self.guard = self.guard or reason
         if path:
             self.asked.append(path)
 
@@ -65,9 +65,11 @@ def find_touched_paths(
     is_confined: bool,
     may_write: bool,
 ) -> TouchedPaths:
-    """Return which paths of the command are not free. `is_confined`: it will run in the sandbox, which hides files, and
-    keeps them as they are, without a word of the command; `may_write`: it will run where something can be written. What
-    it does outside the workspace is not looked at, but for secrets, and for what rules name."""
+    """Return which paths of the command are not free.
+
+    `is_confined`: it will run in the sandbox, which hides files and keeps them as they are, whatever the command says.
+    `may_write`: it will run where something can be written. Outside the workspace only secrets are looked at, and what
+    rules name."""
     touched = TouchedPaths()
     if not why_uncovered(command, guard, environ):
         return touched
@@ -96,8 +98,8 @@ def _add_words(touched: TouchedPaths, command: str, guard: Guard, *, is_confined
 
 
 def _judged(guard: Guard, words: Iterable[str]) -> Iterator[tuple[str, Access]]:
-    """Yield what words name, with the guard's answer: what is there, in any folder that they name, and what is not
-    there, but would be barred by a rule, or protected."""
+    """Yield what words name, with the guard's answer, in any folder that they name. What is not there is yielded if a
+    rule bars it, or it is protected."""
     root = guard.root
     some = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
     for path in named_paths(root, some):
@@ -119,7 +121,7 @@ def _add_outputs(touched: TouchedPaths, command: str, guard: Guard, *, is_confin
     folders = [".", *_entered(command)]
     if targets and not is_confined:
         named = named_paths(guard.root, loose_words(command))
-        folders += (relative_path(guard.root, one) for one in named)
+        folders += (relative_path(guard.root, path) for path in named)
     for target in targets:
         if re.search(r"[$`]", target) and not is_confined:
             touched.add("", "writes to a file that only the shell knows")
@@ -209,9 +211,9 @@ def _add_folder(touched: TouchedPaths, folder: Path, guard: Guard) -> None:
         for entry in entries:
             name = relative_path(guard.root, Path(below) / entry.name)
             access = barred.judge(name)
-            why = access.read_reason or access.write_reason
-            if why:
+            reason = access.read_reason or access.write_reason
+            if reason:
                 place = escape_hidden(relative_path(guard.root, folder), keep="")
                 is_denied = access.read is Reading.HIDDEN
-                touched.add(name, f"the command names {place}, where {why}", is_denied=is_denied)
+                touched.add(name, f"the command names {place}, where {reason}", is_denied=is_denied)
                 return

@@ -29,7 +29,7 @@ def test_words_are_read_as_the_program_gets_them(command: str, words: list[str])
     line = read_command(command)
     (simple,) = line.commands
     assert [word.text for word in simple.words] == words
-    assert all(word.known for word in simple.words)
+    assert all(word.is_known for word in simple.words)
     assert line.problem == ""
 
 
@@ -62,7 +62,7 @@ def test_quoted_wildcards_are_not_wildcards(word: str, is_glob: bool) -> None:
     ["$x", '"$x"', '"a ${x} b"', "~", "a=~/x", "{a,b}", "{1..3}", "$(x)", "<(x)", "$'\\x41'"],
 )
 def test_a_word_that_the_shell_replaces_is_not_known(word: str) -> None:
-    assert not read_command(f"ls {word}").commands[-1].words[1].known
+    assert not read_command(f"ls {word}").commands[-1].words[1].is_known
 
 
 @pytest.mark.parametrize(
