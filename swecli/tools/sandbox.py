@@ -398,13 +398,13 @@ def looks_read_only(output: str) -> bool:
 
 def says_read_only(output: str) -> bool:
     """Return whether a program says that it may not write: as the last word of a line, as the shell and its programs
-    do, or as an error of Python or Node, alone on its line. One that only warns of it, as pytest does of its cache,
-    does neither."""
+    do, and npm with the error's name, or as an error of Python or Node, alone on its line. One that only warns of it,
+    as pytest does of its cache, does neither."""
     words = os.strerror(errno.EROFS)
     error_of_python = f"[Errno {errno.EROFS}] {words}"
     for line in output.splitlines():
         is_error = line.split(":")[0].endswith("Error") and (words in line or "EROFS" in line)
-        if is_error or line.rstrip().endswith(words) or line.startswith(error_of_python):
+        if is_error or line.rstrip().endswith((words, "EROFS")) or line.startswith(error_of_python):
             return True
     return False
 

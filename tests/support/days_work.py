@@ -1,14 +1,26 @@
-"""The commands of a day's work in mode `edits`, run for real, and the questions that they led to."""
+"""The commands of a day's work, run for real in each mode, and the questions that they led to.
+
+As a program it prints them as JSON: `python -m tests.support.days_work`.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import shutil
 import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
+MODES = ("ask", "edits", "auto")
 PROJECT = {
     "shop/__init__.py": "",
     "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
@@ -17,41 +29,101 @@ PROJECT = {
         "class Total(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(total([1, 2]), 3)\n"
     ),
     "Makefile": "check:\n\tpython3 -m unittest -q\n",
+    "package.json": '{"name": "shop", "version": "1.0.0", "scripts": {"test": "node --test"}}\n',
+    "shop.test.js": 'const { test } = require("node:test"); test("it", () => {});\n',
+    # the port is in a file, so that two of these never want the same one
+    "serve.py": (
+        "import http.server, pathlib\n"
+        "server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n"
+        "pathlib.Path('port').write_text(str(server.server_port))\n"
+        "print('serving', flush=True)\nserver.serve_forever()\n"
+    ),
+    "visit.py": (
+        "import pathlib, time, urllib.request\n"
+        "while not pathlib.Path('port').exists():\n    time.sleep(0.1)\n"
+        "port = pathlib.Path('port').read_text()\n"
+        "print(urllib.request.urlopen(f'http://127.0.0.1:{port}/Makefile', timeout=5).status)\n"
+    ),
+    ".gitignore": "port\nlib/\n*.whl\n*.tgz\n__pycache__/\n",
 }
+WHEEL = "thing-1.0-py3-none-any.whl"
+HOOK = "#!/bin/sh\npython3 -m unittest -q\n"
+CACHES = (
+    ".cache/pip",
+    ".npm/_cacache/tmp",
+    ".npm/_logs",
+)  # at home, as on any machine on which these were used
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, the program that it needs, and what the model says beside it."""
+
+    text: str
+    needs: str = "git"
+    is_job: bool = False
+    reason: str = ""  # why it has to leave the sandbox, "" if it need not
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How often the user was asked about a command, and how it failed, "" if it did not."""
+
+    command: str
+    questions: int
+    failure: str
+
+
 COMMANDS = (
-    "git status --short",
-    "git log --oneline -5",
-    "grep -rn total shop",
-    "ls shop tests",
-    "cat shop/prices.py | head -20",
-    "python3 -m unittest -q",
-    "sed -i 's/sum(prices)/round(sum(prices), 2)/' shop/prices.py",
-    "python3 -m unittest -q",
-    "make check",
-    "mkdir -p shop/data && touch shop/data/prices.csv",
-    "for name in a b; do echo $name >> shop/data/prices.csv; done",
-    "python3 -c 'import shop.prices; print(shop.prices.total([1.005, 2]))'",
-    "git diff --stat",
-    "git add -A && git commit -qm 'Round the total'",
-    "git log --oneline -1",
-    "rm -r shop/data",
-    "git checkout -q -b next",
-    "mv shop/prices.py shop/totals.py",
-    "sed -i 's/shop.prices/shop.totals/' tests/test_prices.py",
-    "python3 -m unittest -q",
-    "wc -l shop/*.py",
-    "git commit -qam 'Name the module totals'",
+    Command("git status --short"),
+    Command("git log --oneline -5"),
+    Command("grep -rn total shop"),
+    Command("ls shop tests"),
+    Command("cat shop/prices.py | head -20"),
+    Command("python3 -m unittest -q"),
+    Command("python3 -m pytest -q tests", needs="pytest"),
+    Command("npm test", needs="npm"),
+    Command("node --test shop.test.js", needs="node"),
+    Command("sed -i 's/sum(prices)/round(sum(prices), 2)/' shop/prices.py"),
+    Command("python3 -m unittest -q"),
+    Command("make check", needs="make"),
+    Command("mkdir -p shop/data && touch shop/data/prices.csv"),
+    Command("for name in a b; do echo $name >> shop/data/prices.csv; done"),
+    Command("python3 -c 'import shop.prices; print(shop.prices.total([1.005, 2]))'"),
+    Command("python3 serve.py", is_job=True),
+    Command("python3 visit.py"),
+    Command("git diff --stat"),
+    Command("git add -A && git commit -qm 'Round the total'"),
+    Command("git log --oneline -1"),
+    Command("rm -r shop/data"),
+    Command(f"python3 -m pip install -q --no-index --target lib ./{WHEEL}", needs="pip"),
+    Command("npm pack && npm cache add shop-1.0.0.tgz", needs="npm"),
+    Command("git checkout -q -b next"),
+    Command("mv shop/prices.py shop/totals.py"),
+    Command("sed -i 's/shop.prices/shop.totals/' tests/test_prices.py"),
+    Command("python3 -m unittest -q"),
+    Command("wc -l shop/*.py"),
+    Command("git commit -qam 'Name the module totals'"),
+    # what needs the network or another folder: the model has to say why
+    Command("touch ../released", reason="the release notes are beside the project"),
 )
-# what needs the network or another folder: the model has to say why
-OUTSIDE = (("touch ../released", "the release notes are beside the project"),)
 
 
 def make_project(folder: Path) -> None:
-    """Make a small repository with tests."""
+    """Make a small repository with tests, and with a hook that runs them."""
+    for name in CACHES:
+        (Path.home() / name).mkdir(parents=True, exist_ok=True)
     for name, text in PROJECT.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    with zipfile.ZipFile(folder / WHEEL, "w") as wheel:
+        for name, text in (
+            ("METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n"),
+            ("WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
+            ("RECORD", ""),
+        ):
+            wheel.writestr(f"thing-1.0.dist-info/{name}", text)
     for words in (
         ("init", "-q", "-b", "main"),
         ("config", "user.name", "a"),
@@ -60,22 +132,81 @@ def make_project(folder: Path) -> None:
         ("commit", "-qm", "Begin"),
     ):
         subprocess.run(["git", *words], cwd=folder, check=True)
+    hook = folder / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(HOOK)
+    hook.chmod(0o755)
 
 
-async def questions_of_a_day(folder: Path, sandbox: str) -> list[str]:
-    """Run every command in mode `edits` with this setting of the sandbox, answering each question with yes. Return the
-    commands that were asked about. Raises AssertionError if one of them failed."""
+def plain_path() -> str:
+    """Return the PATH with the interpreter itself first: pyenv's links to it are renewed at each installation, beside
+    themselves."""
+    programs = Path(sys.executable).resolve().parent
+    return f"{programs}:{os.environ['PATH']}"
+
+
+def is_installed(program: str) -> bool:
+    """Return whether a program is there, or a module of the Python of the day's work."""
+    if shutil.which(program):
+        return True
+    words = ["python3", "-c", f"import {program}"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+async def day_of_work(folder: Path, sandbox: str, mode: str) -> list[Outcome]:
+    """Run every command whose program is installed in a mode, with this setting of the sandbox, answering each question
+    with yes."""
+    folder.mkdir(parents=True, exist_ok=True)
     make_project(folder)
-    asked: list[dict[str, Any]] = [{"command": command} for command in COMMANDS]
-    asked += [{"command": command, "access": "outside", "why": why} for command, why in OUTSIDE]
-    replies = [reply for one in asked for reply in (calls(("run_command", one)), "done")]
+    commands = [command for command in COMMANDS if is_installed(command.needs)]
+    replies = [
+        reply for one in commands for reply in (calls(("run_command", _arguments(one))), "done")
+    ]
     user = User()
     runtime = make_runtime(
-        ScriptedModel(replies), user, cwd=folder, mode="edits", sandbox=sandbox, learn=False
+        ScriptedModel(replies), user, cwd=folder, mode=mode, sandbox=sandbox, learn=False
     )
-    for number, _ in enumerate(asked, 1):
+    outcomes = []
+    for number, command in enumerate(commands, 1):
+        asked_before = len(user.asked)
         await run_turn(runtime, f"step {number}", learn=False)
-        for call in runtime.session.messages[-2].tool_calls:
-            assert not call.error, f"{call.parameters}: {call.result}"
+        [call] = runtime.session.messages[-2].tool_calls
+        result = str(call.result)
+        is_fine = not call.error and (command.is_job or result.startswith("exit code 0"))
+        outcomes.append(
+            Outcome(command.text, len(user.asked) - asked_before, "" if is_fine else result[-300:])
+        )
+    await runtime.agent.ctx.commands.jobs.close()
     runtime.close()
-    return [request.call.parameters["command"] for request in user.asked]
+    return outcomes
+
+
+def _arguments(command: Command) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"command": command.text}
+    if command.is_job:
+        arguments["background"] = True
+    if command.reason:
+        arguments |= {"access": "outside", "why": command.reason}
+    return arguments
+
+
+async def every_day(base: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the outcomes of a day in each mode, with the sandbox and without, by "mode, sandbox"."""
+    return {
+        f"{mode}, {setting}": [
+            asdict(one)
+            for one in await day_of_work(base / f"{mode}-{setting}" / "shop", setting, mode)
+        ]
+        for setting in ("auto", "off")
+        for mode in MODES
+    }
+
+
+if __name__ == "__main__":
+    # not below /tmp, where a command in the sandbox sees other files
+    with (
+        tempfile.TemporaryDirectory(dir="/var/lib") as home,
+        tempfile.TemporaryDirectory(dir="/var/lib") as base,
+    ):
+        os.environ |= {"HOME": home, "SWECLI_HOME": home, "PATH": plain_path()}
+        print(json.dumps(asyncio.run(every_day(Path(base)))))

@@ -1,4 +1,4 @@
-"""Test how many questions a day's work leads to, with real commands, with the sandbox and without."""
+"""Test how many questions a day's work leads to in each mode, with real commands, with the sandbox and without."""
 
 from __future__ import annotations
 
@@ -8,19 +8,44 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.sandbox import Sandbox
-from tests.support.days_work import COMMANDS, OUTSIDE, questions_of_a_day
+from tests.support.days_work import COMMANDS, day_of_work, plain_path
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `python3` be an interpreter, no link of a manager of interpreters."""
+    monkeypatch.setenv("PATH", plain_path())
+
+
+LEAVING = [command.text for command in COMMANDS if command.reason]
 
 
 @pytest.mark.slow
-async def test_in_the_sandbox_only_what_leaves_it_is_asked_about(tmp_path: Path) -> None:
-    with_sandbox, without = tmp_path / "with", tmp_path / "without"
-    with_sandbox.mkdir()
-    without.mkdir()
-    problem = Sandbox("auto", with_sandbox, os.environ).problem
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+async def test_in_the_sandbox_only_what_leaves_it_is_asked_about(tmp_path: Path, mode: str) -> None:
+    require_sandbox(tmp_path)
+    outcomes = await day_of_work(tmp_path / "shop", "auto", mode)
+    assert [one.command for one in outcomes if one.questions] == LEAVING
+    assert [one for one in outcomes if one.failure] == []
+
+
+@pytest.mark.slow
+async def test_who_is_asked_for_each_change_is_not_asked_for_tests_and_looks(
+    tmp_path: Path,
+) -> None:
+    require_sandbox(tmp_path)
+    inside = await day_of_work(tmp_path / "with" / "shop", "auto", "ask")
+    outside = await day_of_work(tmp_path / "without" / "shop", "off", "ask")
+    assert [one for one in inside if one.questions > 1] == []
+    asked, asked_without = (
+        {one.command for one in outcomes if one.questions} for outcomes in (inside, outside)
+    )
+    assert asked < asked_without
+    assert {"make check", "python3 -m unittest -q", "npm test"}.isdisjoint(asked)
+    assert "git status --short" not in asked_without, "what only reads is not asked about"
+
+
+def require_sandbox(folder: Path) -> None:
+    problem = Sandbox("auto", folder, os.environ).problem
     if problem:
         pytest.skip(f"no sandbox on this machine: {problem}")
-    asked = await questions_of_a_day(with_sandbox, "auto")
-    assert asked == [command for command, _ in OUTSIDE]
-    asked_without = await questions_of_a_day(without, "off")
-    assert set(asked) < set(asked_without)
-    assert len(asked_without) < len(COMMANDS), "what only reads is not asked about"

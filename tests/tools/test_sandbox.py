@@ -440,6 +440,7 @@ def test_a_failure_by_the_sandbox_is_told_from_others() -> None:
 
 def test_a_refused_write_is_told_from_a_warning_of_one() -> None:
     assert says_read_only("touch: cannot touch 'x': Read-only file system")
+    assert says_read_only("npm error code EROFS\nnpm error syscall open")
     assert says_read_only("OSError: [Errno 30] Read-only file system: 'out.txt'")
     assert says_read_only("[Errno 30] Read-only file system: '__pycache__/a.cpython-311.pyc'")
     warning = "cacheprovider.py:9: PytestCacheWarning: could not create cache path .pytest_cache"

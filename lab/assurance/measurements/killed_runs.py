@@ -238,7 +238,7 @@ async def _undo(project: Path, store: Path) -> int:
     try:
         turns = runtime.sessions.session.interactions - 1
         for _ in range(2):
-            await ScriptedContext(runtime, "overwrite").type("/undo")
+            await ScriptedContext(runtime, "1").type("/undo")
         return turns
     finally:
         runtime.close()
