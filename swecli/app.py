@@ -66,6 +66,7 @@ class Runtime:
     notices: list[str]
     auto_confirmed: bool = False
     is_open_elsewhere: bool = False  # the session, in another process, when it was opened here
+    _place: ProjectPlace | None = None  # None: not looked at yet
     _learning: LearningService | None = None
     _memory: PlaybookMemory | None = None
     _history: TurnHistory | None = None
@@ -202,11 +203,14 @@ class Runtime:
 
     @property
     def place(self) -> ProjectPlace:
-        """The folder's project, and its place in it."""
-        return open_project(self.sessions.database, self.cwd)
+        """The folder's project, and its place in it, as they were when a session was opened last."""
+        if self._place is None:
+            self._place = open_project(self.sessions.database, self.cwd)
+        return self._place
 
     def new_session(self, title: str = "") -> None:
         """Start a new session with the window of the current one."""
+        self._place = None  # the user may have said meanwhile which project it is
         previous = self.sessions.current_session
         window = previous.window if previous else self.settings.window
         self.sessions.start(
@@ -222,6 +226,7 @@ class Runtime:
 
     def resume(self, ref: str | None) -> None:
         """Resume a stored session by id, prefix of an id or title; None resumes the directory's last one."""
+        self._place = None  # as for a new one
         session = self.sessions.resume(
             ref, str(self.cwd), place=self.place, attended=self.start.attended
         )
@@ -359,8 +364,6 @@ def _assemble(
     """Build the runtime on an open store. Raises SwecliError."""
     settings = start.settings
     root = start.cwd.resolve()
-    if sessions.current_session is None:
-        open_project(sessions.database, root)  # a notice may ask whose memory it is
     if surroundings is None:
         surroundings = Surroundings(root, start.environ)
         surroundings.begin()  # git may take longer than what follows
@@ -409,7 +412,7 @@ def _assemble(
         counter=counter,
         condense_model=condense_model,
     )
-    notices = [*sessions.database.notices, *project().notices, *tool_notices]
+    notices = [*project().notices, *tool_notices]
     if problem:
         notices.append(
             f"{settings.condense_model} cannot summarise, so {model.name} does: {problem}"
@@ -430,6 +433,7 @@ def _assemble(
         notices += runtime.resumed_lines()
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
+    notices[:0] = sessions.database.notices  # one may ask whose memory the folder has
     notices += runtime.follow_shared_files()
     return runtime
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,12 @@ _NAMES = ("agents.override.md", "agents.md", "claude.md", ".claude/claude.md")
 _BESIDE = "claude.local.md"  # one user's own additions for a project
 _USER_FILES = (".agents/AGENTS.md", ".claude/CLAUDE.md")
 ALL_NAMES = (*_NAMES, _BESIDE)
-MAX_IMPORTS = 5  # files in a chain of imports, as Claude Code has it
+MAX_DEPTH = 5  # files in a chain of imports, as Claude Code has it
+MAX_IMPORTS = (
+    50  # by one file and those that it imports: each is a look at the disk before the first request
+)
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
-_CODE = re.compile(r"(`+).+?\1")
+_BACKTICKS = re.compile(r"(`+)")
 _IMPORT = re.compile(r"(?<!\S)@(\S+)")
 _AFTER_PATH = ".,;:!?)]}\"'"  # punctuation of the sentence around an import
 
@@ -69,7 +72,7 @@ def _by_lower_name(folder: Path, below: str) -> dict[str, list[str]]:
 
 
 def imported_paths(text: str) -> list[str]:
-    """Return the paths that a text imports as `@path`, each once; code is none of the text."""
+    """Return the first MAX_IMPORTS paths that a text imports as `@path`, each once; code is none of the text."""
     paths: dict[str, None] = {}
     fence = ""
     for line in text.splitlines():
@@ -77,9 +80,27 @@ def imported_paths(text: str) -> list[str]:
         if mark and fence in ("", mark[1]):
             fence = "" if fence else mark[1]
         elif not fence:
-            for match in _IMPORT.finditer(_CODE.sub(" ", line)):
-                paths[match[1].rstrip(_AFTER_PATH)] = None
-    return [path for path in paths if path]
+            matches = _IMPORT.finditer(_without_code(line))
+            paths |= dict.fromkeys(match[1].rstrip(_AFTER_PATH) for match in matches)
+        if len(paths) > MAX_IMPORTS:
+            break
+    return [path for path in paths if path][:MAX_IMPORTS]
+
+
+def _without_code(line: str) -> str:
+    """Return a line without what stands between as many backticks on both sides. Not by one pattern: a stranger's line
+    of a million backticks would take hours."""
+    texts: list[str] = []
+    opened_by = ""
+    for piece in _BACKTICKS.split(line):
+        if piece.startswith("`"):
+            if not opened_by:
+                opened_by = piece
+            elif piece == opened_by:
+                opened_by = ""
+        elif not opened_by:
+            texts.append(piece)
+    return " ".join(texts)
 
 
 def resolve_import(path: str, file: Path) -> Path:
@@ -88,21 +109,22 @@ def resolve_import(path: str, file: Path) -> Path:
     return (file.parent / Path(path).expanduser()).resolve()
 
 
-def find_imports(file: Path, root: Path, depth: int = MAX_IMPORTS) -> Iterator[Path]:
-    """Yield the files below `root` that a file imports, and those that these import. Raises nothing."""
-    waiting = [(file, depth)]
-    seen = {file}
+def find_imports(file: Path, root: Path) -> list[Path]:
+    """Return the files below `root` that a file imports, and those that these import. Raises nothing."""
+    waiting = [(file, MAX_DEPTH)]
+    imported: dict[Path, None] = {}
     while waiting:
-        importing, left = waiting.pop(0)
-        try:
+        importing, depth = waiting.pop(0)
+        text = ""
+        with suppress(OSError):
             text = decode_text(read_regular(importing))
-        except OSError:
-            continue
-        for path in imported_paths(text) if left else ():
+        for path in imported_paths(text) if depth else ():
+            if len(imported) == MAX_IMPORTS:
+                return [*imported]
             with suppress(OSError, ValueError, RuntimeError):
                 target = resolve_import(path, importing)
-                if target in seen or not target.is_relative_to(root) or not target.is_file():
-                    continue
-                seen.add(target)
-                waiting.append((target, left - 1))
-                yield target
+                is_new = target not in imported and target != file
+                if is_new and target.is_relative_to(root) and target.is_file():
+                    imported[target] = None
+                    waiting.append((target, depth - 1))
+    return [*imported]

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from swecli.config.instruction_files import (
+    MAX_DEPTH,
     MAX_IMPORTS,
     InstructionFiles,
     imported_paths,
     resolve_import,
 )
 from swecli.config.paths import project_root
-from swecli.config.project_files import find_instructions, folders_down_to, is_inside
+from swecli.config.project_files import folders_down_to, is_inside
 from swecli.config.trust import FolderTrust
 from swecli.models.context import Epoch
 from swecli.models.session import Session
@@ -69,7 +70,9 @@ def load_instructions(
             files = InstructionFiles.of(folder).without(user_files.all)
             parts.insert(0, reader.read_folder(files))
     else:
-        untrusted = [path for path in find_instructions(cwd) if path not in user_files.all]
+        folders = folders_down_to(cwd, root)
+        here = [path for folder in folders for path in InstructionFiles.of(folder).all]
+        untrusted = [path for path in here if path not in user_files.all]
         if untrusted:
             names = ", ".join(str(path.relative_to(root)) for path in untrusted)
             notice = f"Project instructions ({names}) are not read: this folder is not trusted. Run /trust to use them."
@@ -156,9 +159,15 @@ class _Reader:
         return bool(reading.text) or reading.is_refused
 
     def _read_imports(self, part: _Part, file: Path, text: str) -> None:
-        waiting = [(path, file, MAX_IMPORTS) for path in imported_paths(text)]
+        waiting = [(path, file, MAX_DEPTH) for path in imported_paths(text)]
+        looked_at = 0
         while waiting:
             path, importing, left = waiting.pop(0)
+            looked_at += 1
+            if looked_at > MAX_IMPORTS:
+                notice = f"{self._name(file)}: only the first {MAX_IMPORTS} imports are used"
+                part.notices.append(notice)
+                return
             try:
                 target = resolve_import(path, importing)
                 is_there = target.exists()
@@ -187,7 +196,7 @@ class _Reader:
         root = self._root if self._trust else importing.parent.resolve()
         if not target.is_relative_to(root):
             return "it leads out of the repository" if self._trust else f"it leads out of {root}"
-        return "" if left else f"it is more than {MAX_IMPORTS} imports deep"
+        return "" if left else f"it is more than {MAX_DEPTH} imports deep"
 
     def _add(self, part: _Part, file: Path, text: str) -> None:
         self.left -= len(text)

@@ -175,12 +175,11 @@ class SessionManager:
                 Writer(db).settle_interrupted(session_id)
             session = reader.session(session_id, window_hint)
             if place is not None and _lacks_place(session, folder_key(directory), place):
+                if not database.is_read_only:
+                    Writer(db).move_session(session, folder_key(directory), place)
                 session.working_directory = folder_key(directory)
                 session.project = place.project
                 session.subfolder = place.subfolder
-                if not database.is_read_only:
-                    columns = {"directory": session.working_directory, "subfolder": place.subfolder}
-                    Writer(db).set_session(session_id, columns | {"project": place.project})
         return self.use(session)
 
     def use(self, session: Session) -> Session:

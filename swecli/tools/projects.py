@@ -139,15 +139,11 @@ class _Opening:
             self.store.record(here, replaces=replaced, takes=sorted(takes))
 
     def _ask(self, here: ProjectFolder, others: Sequence[ProjectFolder]) -> None:
-        """Ask about the memory of what was at this path, where it may be the same project: two repositories whose first
-        commits differ are two projects."""
+        """Ask about memory that may be this folder's, and is that of no folder that is there."""
         for record in others:
-            both_have_commits = bool(here.first_commit and record.first_commit)
-            if (
-                record.project == here.project
-                or both_have_commits
-                or self.store.folders_of(record.project)
-            ):
+            if record.project == here.project or not self._may_be_same(here, record):
+                continue
+            if self.store.folders_of(record.project):
                 continue
             memory = self.store.holdings(record.project)
             if memory.contents:
@@ -155,3 +151,12 @@ class _Opening:
                     f"the same project as {memory.name} was before ({memory.contents})?"
                     f" `swecli playbook adopt {memory.project}` takes that over"
                 )
+
+    def _may_be_same(self, here: ProjectFolder, record: ProjectFolder) -> bool:
+        """Return whether a record may be of this folder, though nothing proves it: it was at this path, or is renamed
+        and has no git. Two repositories whose first commits differ are two projects."""
+        if here.first_commit and record.first_commit:
+            return False
+        where = self.whereabouts
+        paths = {folder_key(str(path)) for path in (where.root, where.holder, where.root / ".git")}
+        return record.folder in paths or here.basis is record.basis is KeyBasis.FOLDER

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.config.paths import project_root
+from swecli.config.project_files import find_project_files
 from swecli.config.trust import ApprovedFile, FolderTrust
 from swecli.context.instructions import Instructions, InstructionsBelow, load_instructions
 from swecli.models.context import BEGIN, Epoch, Reduction
@@ -263,6 +264,19 @@ def test_a_chain_of_imports_ends(tmp_path: Path) -> None:
     assert "Rule 4." in found.text
     assert "Rule 5." not in found.text
     assert found.notices == ["@5.md in 4.md is not used: it is more than 5 imports deep"]
+
+
+def test_a_file_with_endless_imports_or_backticks_is_read_at_once(tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path / f"{number}.md", "a rule")
+    names = " ".join(f"@{number}.md" for number in range(60))
+    nested = " ".join(f"@{number}.md" for number in range(40, 60))
+    write(tmp_path / "0.md", f"more: {nested}")
+    write(tmp_path / "AGENTS.md", f"a {'`' * 300_000}\n{names}")
+    found = load(tmp_path, limit=1_000_000)
+    assert len(found.files) == 51
+    assert found.notices == ["AGENTS.md: only the first 50 imports are used"]
+    assert len(find_project_files(tmp_path)) == 51
 
 
 def test_a_secret_in_an_imported_file_is_redacted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.config.whereabouts import Whereabouts
+from swecli.config.whereabouts import Whereabouts, inode_of
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.ids import uuid7
@@ -347,3 +347,19 @@ def test_a_database_that_cannot_be_written_is_read_all_the_same(
     memory.sessions.database.is_read_only = True
     moved = (tmp_path / "proj").rename(tmp_path / "moved")
     assert memory.seen(moved) == taught
+
+
+def test_a_repository_with_the_disk_number_of_a_deleted_folder_is_not_asked_about(
+    memory: Memory, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    teach(memory, gone)
+    gone.rmdir()
+    folder = make_repository(tmp_path / "proj")
+    with memory.sessions.database.write() as db:
+        db.execute("UPDATE project_folder SET inode = ?", (inode_of(folder / ".git"),))
+        db.execute("UPDATE project_folder SET seen_at = '2000-01-01 00:00:00.000000'")
+        db.execute("UPDATE session SET updated_at = '2000-01-01 00:00:00.000000'")
+    assert memory.seen(folder) == NOTHING
+    assert memory.notices == []

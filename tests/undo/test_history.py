@@ -492,3 +492,23 @@ async def test_a_refused_edit_leaves_no_change_behind() -> None:
     assert runtime.history is not None
     assert [line for _, line in runtime.history.turns()] == ["T1 · edit it"]
     runtime.close()
+
+
+async def test_a_turn_is_undone_in_a_folder_that_was_renamed_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "keep.txt").write_text("kept")
+    monkeypatch.chdir(old)
+    runtime = make_runtime(replies([write("new.py", "1\n")]), mode="auto", learn=False)
+    await run_turn(runtime, "write it", learn=False)
+    runtime.close()
+    new = old.rename(tmp_path / "renamed")
+    monkeypatch.chdir(new)
+    again = make_runtime(["unused"], resume="", cwd=new, learn=False)
+    assert (new / "new.py").exists()
+    await ScriptedContext(again).type("/undo")
+    assert not (new / "new.py").exists()
+    assert not old.exists()
+    again.close()

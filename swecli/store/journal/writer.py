@@ -13,6 +13,7 @@ from typing import Any
 from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.message import CallStatus, ChatMessage, RequestRecord, Role, ToolCall
+from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.store.journal.reader import USAGE, Reader, first_query, is_other_process
 from swecli.store.journal.table import now
@@ -58,6 +59,12 @@ class StoredMessage:
             set_fields(call, fields)
 
 
+_MOVE_FILES = (
+    "UPDATE file_change SET path = :new || substr(path, length(:old) + 1)"
+    " WHERE session_id = :id AND substr(path, 1, length(:old) + 1) = :old || '/'"
+)
+
+
 def set_fields(model: Any, fields: Mapping[str, Any]) -> None:
     """Set attributes by name."""
     for name, value in fields.items():
@@ -81,6 +88,14 @@ class Writer:
     def set_session(self, session_id: str, columns: Mapping[str, Any]) -> None:
         """Set columns of a session; one without messages has no row yet."""
         SESSION.update(self.db, columns, "id = ?", session_id)
+
+    def move_session(self, session: Session, directory: str, place: ProjectPlace) -> None:
+        """Store where a session works from now on. If its folder was renamed, its undo finds the files there."""
+        columns = {"directory": directory, "project": place.project, "subfolder": place.subfolder}
+        self.set_session(session.id, columns)
+        if session.subfolder == place.subfolder:
+            places = {"id": session.id, "old": session.working_directory, "new": directory}
+            self.db.execute(_MOVE_FILES, places)
 
     def begin_turn(self, session: Session, message: ChatMessage) -> StoredMessage:
         """Store a query and begin its interaction, numbered after the newest in the database, to which another process
