@@ -34,7 +34,9 @@ async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
     return await mark_turn(learning, asked, is_good=False)
 
 
-@Action(Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (_SESSION,), is_command=True)
+@Action(
+    Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (_SESSION,), is_command=True
+)
 async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
     """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
     # late: as above
