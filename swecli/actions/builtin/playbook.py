@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.models.action import (
+    SESSION,
+    Action,
+    ActionResult,
+    Family,
+    Invocation,
+    Need,
+    Words,
+)
 from swecli.playbook.actions.change import add, edit, remove, review, undo
 from swecli.playbook.actions.show import list_, show, why
 
@@ -13,10 +21,9 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     from swecli.playbook.learning.service import LearningService
 
 _REASON = Words("[WHY]", is_text=True)
-_SESSION = Flag("--session", "another session than this directory's last", "ID", in_session=False)
 
 
-@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+@Action(Need.LEARNING, _REASON, is_command=True)
 async def good(learning: LearningService, asked: Invocation) -> ActionResult:
     """Mark the last turn good; a model says which strategies helped"""
     # late: not needed to declare an action
@@ -25,7 +32,7 @@ async def good(learning: LearningService, asked: Invocation) -> ActionResult:
     return await mark_turn(learning, asked, is_good=True)
 
 
-@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+@Action(Need.LEARNING, _REASON, is_command=True)
 async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
     """Mark the last turn bad; a model says which strategies hurt"""
     # late: as above
@@ -35,7 +42,7 @@ async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
 
 
 @Action(
-    Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (_SESSION,), is_command=True
+    Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (SESSION,), is_command=True
 )
 async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
     """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
