@@ -31,7 +31,16 @@ from swecli.config.trust import TrustLedger
 from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.headless.signals import until_signal
 from swecli.llm import default_models
-from swecli.models.action import Action, ActionResult, Face, Family, Flag, Invocation, Need
+from swecli.models.action import (
+    SESSION,
+    Action,
+    ActionResult,
+    Face,
+    Family,
+    Flag,
+    Invocation,
+    Need,
+)
 from swecli.models.errors import SwecliError
 from swecli.text import one_line
 
@@ -52,14 +61,14 @@ _TEXT_FORMATS = (
     "md",
 )  # printed as lines; all other formats as JSON
 YES = "--yes"
-_SESSION = Flag("--session", "another session than this directory's last", "ID")
 _MODEL = Flag("--model", "measure for this model's window", "PROVIDER/NAME")
 # flags of a command line that name what an action works on; the action itself does not declare them
 _SUBJECT_FLAGS: Mapping[Need, tuple[Flag, ...]] = {
-    Need.SESSION: (_SESSION,),
-    Need.NEW_SESSION: (_SESSION,),
-    Need.CONTEXT: (_SESSION, _MODEL),
-    Need.ANSWER: (_SESSION, _MODEL),
+    Need.SESSION: (SESSION,),
+    Need.NEW_SESSION: (SESSION,),
+    Need.LEARNING: (SESSION,),
+    Need.CONTEXT: (SESSION, _MODEL),
+    Need.ANSWER: (SESSION, _MODEL),
 }
 
 

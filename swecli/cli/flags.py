@@ -44,7 +44,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "sql": "query the database of sessions, read-only",
     "stats": "tokens and cost by day",
     "report": "the statistics as one HTML page",
-    "models": "models that can be used, and what each needs; show, test, forget",
+    "models": "models that can be used, and what each needs; show, test, forget, update",
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }

@@ -125,6 +125,10 @@ class Flag:
         return f"{self.value}: {self.help}" if self.value else self.help
 
 
+# of a command line; a session works on itself
+SESSION = Flag("--session", "another session than this directory's last", "ID", in_session=False)
+
+
 class Face:
     """Who asked for an action, while it runs. This one shows nothing and agrees to nothing."""
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.models.session import Session
 from swecli.store.journal.tables import FILE_CHANGE
 from swecli.store.journal.values import decode_name, folder_key
 from swecli.store.sqlite.database import Database
-from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
+
+if TYPE_CHECKING:
+    from swecli.store.undo_records import FileChange, OpenStep, UndoStep
 
 _COLUMNS = "path, before, before_mode, after, after_mode, interaction, id"
 # An undo that took the conversation too has a hidden session; its turn's number may be that of a new one.
@@ -67,6 +69,11 @@ class FileChanges:
         )
         with self._database.read() as db:
             rows = db.execute(question, (folder_key(directory),)).fetchall()
+        if not rows:
+            return []
+        # late: each start asks, and few undos were cut off
+        from swecli.store.undo_records import OpenStep
+
         return [OpenStep(*row) for row in rows]
 
     def is_taken_back(self, session: Session, interaction: int) -> bool:
@@ -98,6 +105,9 @@ def _parse(
     turn: int,
     key: int,
 ) -> FileChange:
+    # late: a start reads none
+    from swecli.store.undo_records import FileChange, FileState
+
     return FileChange(
         decode_name(path), FileState(before, before_mode), FileState(after, after_mode), turn, key
     )

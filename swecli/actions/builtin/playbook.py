@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swecli.actions.sharing import share, show
 from swecli.actions.tidy import tidy
 from swecli.actions.trial import try_
-from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.models.action import SESSION, Action, ActionResult, Family, Invocation, Need, Words
 from swecli.playbook.actions.belonging import adopt, separate
 from swecli.playbook.actions.change import add, edit, remove, review, undo
 from swecli.playbook.actions.show import export, list_, why
@@ -25,10 +25,9 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     from swecli.playbook.learning.service import LearningService
 
 _REASON = Words("[WHY]", is_text=True)
-_SESSION = Flag("--session", "another session than this directory's last", "ID", in_session=False)
 
 
-@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+@Action(Need.LEARNING, _REASON, is_command=True)
 async def good(learning: LearningService, asked: Invocation) -> ActionResult:
     """Mark the last turn good; a model says which strategies helped"""
     # late: not needed to declare an action
@@ -37,7 +36,7 @@ async def good(learning: LearningService, asked: Invocation) -> ActionResult:
     return await mark_turn(learning, asked, is_good=True)
 
 
-@Action(Need.LEARNING, _REASON, (_SESSION,), is_command=True)
+@Action(Need.LEARNING, _REASON, is_command=True)
 async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
     """Mark the last turn bad; a model says which strategies hurt"""
     # late: as above
@@ -46,7 +45,9 @@ async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
     return await mark_turn(learning, asked, is_good=False)
 
 
-@Action(Need.REFLECTING, Words("[T7|stop]", shell_name="T7"), (_SESSION,), is_command=True)
+@Action(
+    Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (SESSION,), is_command=True
+)
 async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
     """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
     # late: as above
