@@ -50,7 +50,7 @@ from swecli.tools.limits import (
     strip_terminal_codes,
     truncate_result,
 )
-from swecli.tools.mcp.offered import ServerTools
+from swecli.tools.mcp.late import LateServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
@@ -109,7 +109,7 @@ class Toolkit:
         root = start.cwd.resolve()
         settings = start.settings
         sandbox = Sandbox.of(start)
-        servers = ServerTools(start, sandbox)
+        servers = LateServerTools(start, sandbox)
         tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)
