@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from swecli.config.mcp_file import add_server, read_entry, remove_server
+from swecli.config.mcp_file import ServerEntry, add_server, read_entry, remove_server
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, TrustLedger
@@ -237,21 +237,32 @@ def _describe_entry(server: Server, start: Start) -> list[str]:
     entry = server.entry
     if entry.url:
         lines = [f"  address: {escape_hidden(redact(entry.url), keep='')}"]
-        named = entry.headers
-    else:
-        lines = [f"  command: {escape_hidden(redact(_how(server)), keep='')}"]
-        inside = "in the sandbox, writes only in this folder"
-        network = ", with network" if entry.network else ", without network"
-        lines.append(
-            f"  runs {inside + network if entry.sandbox else 'outside the sandbox, as you'}"
-        )
-        if entry.sandbox and (shown := shown_to(entry, start)):
-            lines.append(f"  reads beside that: {', '.join(shown)}")
-        named = entry.env
-    if named:
-        names = ", ".join(escape_hidden(name, keep="") for name in named)
-        lines.append(f"  {'headers' if entry.url else 'variables'}: {names}")
-    return lines
+        return [*lines, *_describe_names("headers", entry.headers)]
+    lines = [
+        f"  command: {escape_hidden(redact(_how(server)), keep='')}",
+        f"  runs {_describe_place(entry, start)}",
+    ]
+    if entry.sandbox and (shown := shown_to(entry, start)):
+        lines.append(f"  reads beside that: {', '.join(shown)}")
+    return [*lines, *_describe_names("variables", entry.env)]
+
+
+def _describe_place(entry: ServerEntry, start: Start) -> str:
+    """Return where a program runs, and what it may there."""
+    if not entry.sandbox:
+        return "outside the sandbox, as you"
+    sandbox = Sandbox.of(start)
+    if sandbox.refusal:
+        return "not at all: the setting sandbox is required, and there is none"
+    if sandbox.problem:
+        return f"as you, because there is no sandbox: {sandbox.problem}"
+    network = "with network" if entry.network else "without network"
+    return f"in the sandbox, writes only in this folder, {network}"
+
+
+def _describe_names(what: str, named: Mapping[str, str]) -> list[str]:
+    names = ", ".join(escape_hidden(name, keep="") for name in named)
+    return [f"  {what}: {names}"] if names else []
 
 
 def _describe_tools(server: str, tools: Sequence[RemoteTool]) -> Iterator[str]:

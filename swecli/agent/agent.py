@@ -33,7 +33,7 @@ from swecli.models.message import (
 )
 from swecli.models.session import Session
 from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContext
-from swecli.tools.mcp.finding import defer
+from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
 
@@ -317,6 +317,11 @@ class Agent:
             skills=self.ctx.skills(),
             settings=self.settings,
         )
+        if not any(is_remote(spec.name) for spec in usable):
+            return usable
+        # late: few use servers
+        from swecli.tools.mcp.finding import defer
+
         return defer(usable, self.model.profile.window)
 
     def _result_limit(self) -> int:

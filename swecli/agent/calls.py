@@ -54,7 +54,7 @@ from swecli.tools.limits import (
     strip_terminal_codes,
     truncate_result,
 )
-from swecli.tools.mcp.offered import ServerTools
+from swecli.tools.mcp.late import LateServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
@@ -117,7 +117,7 @@ class Toolkit:
         """Return all tools for the run's folder, and notices on ignored permission rules."""
         root = start.cwd.resolve()
         settings = start.settings
-        servers = ServerTools(start)
+        servers = LateServerTools(start)
         tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
         permissions, notices = Permissions.load(start, root, tools, session_rules)

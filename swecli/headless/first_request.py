@@ -20,8 +20,8 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.playbook.team import follow_shared_files
 from swecli.store.session_manager import SessionManager
-from swecli.tools.mcp.files import has_servers
-from swecli.tools.mcp.finding import defer
+from swecli.tools.mcp.late import LateServerTools
+from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
 from swecli.tools.permissions import Permissions
 from swecli.tools.projects import open_project
@@ -83,12 +83,7 @@ async def send_first_request(
 def _find_specs(start: Start) -> list[ToolSpec] | None:
     """Return the specifications of all tools; None if an installed package may add some."""
     specs = bundled_specs()
-    if specs is None or not has_servers(start):
-        return specs
-    # late: few use servers
-    from swecli.tools.mcp.offered import ServerTools
-
-    return with_more(specs, ServerTools(start))
+    return None if specs is None else with_more(specs, LateServerTools(start))
 
 
 def _open_session(start: Start, model: ChatModel, sessions: SessionManager) -> Session:
@@ -157,7 +152,11 @@ def _prepare(
     )
     turn = builder.prepare(query, model, counter)
     tools = usable_specs(specs, more=turn.selection.more, skills=project.skills, settings=settings)
-    tools = defer(tools, profile.window)
+    if any(is_remote(spec.name) for spec in tools):
+        # late: few use servers
+        from swecli.tools.mcp.finding import defer
+
+        tools = defer(tools, profile.window)
     if is_lean(profile.window):
         tools = lean_specs(specs)
     reserve = profile.reserve(settings.max_tokens)

@@ -54,7 +54,7 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     protected.update(linked_places(root, protected_folders.links))
     protected.update(map(str, own_folders(root)))
     repositories.update(repository_folders(root))
-    repositories.update(found.repositories)
+    repositories.update(protected_folders.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
     every_git = tuple(sorted(repositories))

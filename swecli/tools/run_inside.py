@@ -142,5 +142,5 @@ def _prepare(
 ) -> tuple[GuardedFiles, list[str]]:
     guarded = find_guarded_files(guard, env, profile)
     if more.shown:
-        guarded = replace(guarded, shown=(*guarded.shown, *more.shown))
+        guarded = replace(guarded, opened=(*guarded.opened, *more.shown))
     return guarded, sandbox.options(profile, guarded, network=more.network)

@@ -410,3 +410,12 @@ def test_the_early_path_selects_the_same_of_many_strategies_as_the_full_path(pla
     database.close()
     assert_paths_equal(place, "where is the milk of part-7?")
     assert_paths_equal(place, "and part-8?", "-c")
+
+
+def test_a_server_is_not_loaded_or_started_by_a_run_that_does_not_call_it(place: Place) -> None:
+    assert not {"mcp", "swecli.tools.mcp.offered"} & place.modules("hello", until="request")
+    (place.home / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"one": {"command": "no-such-program"}}})
+    )
+    assert not {"mcp", "httpx2", "pydantic"} & place.modules("hello", until="request")
+    assert "mcp" not in place.modules("hello", until="end")

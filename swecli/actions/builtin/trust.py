@@ -22,10 +22,11 @@ def list_(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     rows: list[tuple[str, ...]] = []
     for trust in folders:
         remark = "" if trust.root.is_dir() else "folder is gone"
-        rows.append((str(trust.root), _format_since(trust), str(len(trust.approved)), remark))
+        counts = (str(len(trust.approved)), str(len(trust.servers)))
+        rows.append((str(trust.root), _format_since(trust), *counts, remark))
     empty = () if rows else ("No folder is trusted. Run /trust in a session to trust one.",)
     value = [_as_json(trust) for trust in folders]
-    head = ("folder", "since", "files", "")
+    head = ("folder", "since", "files", "MCP servers", "")
     return ActionResult(value, (*empty, *problems), head=head, rows=tuple(rows))
 
 
@@ -47,6 +48,10 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     files = find_project_files(root, find_nested_instructions(root, None))
     new = [path for path in files if trust.name_of(path) not in trust.approved]
     lines += [f"  {trust.name_of(path)}: new since then, not used" for path in new]
+    lines += [
+        f"  MCP server {name}: {trust.servers[name].digest[:12]}; its tools: /mcp get {name}"
+        for name in sorted(trust.servers)
+    ]
     return ActionResult(_as_json(trust), tuple(lines))
 
 
@@ -102,9 +107,12 @@ def _find_root(asked: Invocation) -> Path:
 
 
 def _format_since(trust: FolderTrust) -> str:
-    return f"{datetime.fromtimestamp(trust.since or 0):%Y-%m-%d %H:%M}"
+    if trust.since is None:  # of its servers only
+        return ""
+    return f"{datetime.fromtimestamp(trust.since):%Y-%m-%d %H:%M}"
 
 
 def _as_json(trust: FolderTrust) -> dict[str, object]:
     files = {name: file.digest for name, file in trust.approved.items()}
-    return {"folder": str(trust.root), "since": trust.since, "files": files}
+    servers = {name: server.digest for name, server in trust.servers.items()}
+    return {"folder": str(trust.root), "since": trust.since, "files": files, "servers": servers}

@@ -127,7 +127,8 @@ class Connection:
         await asyncio.wait({self._owner})
 
     async def list_tools(self) -> list[RemoteTool]:
-        """Return what the server says of its tools now. Raises ToolError."""
+        """Return what the server says of its tools now. Raises ToolError; if it does not answer, or this is cancelled,
+        the connection is closed."""
         assert self._client is not None, "it is open"
         tools: list[RemoteTool] = []
         cursor: str | None = None
@@ -143,9 +144,13 @@ class Connection:
                         self.changed = False
                         return tools
         except TimeoutError:
+            await self.close()
             raise ToolError(
                 f"The MCP server {self.server} did not list its tools within {SECONDS_TO_CONNECT:g} seconds."
             ) from None
+        except asyncio.CancelledError:
+            await self.close()
+            raise
         except Exception as error:
             raise self._fault(error) from error
         raise ToolError(

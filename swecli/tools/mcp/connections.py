@@ -21,6 +21,7 @@ from swecli.tools.mcp.pipes import Pipes, Program
 from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server
 from swecli.tools.mcp.service import Service
+from swecli.tools.own_programs import find_program
 from swecli.tools.run_inside import More
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import places_of
@@ -50,14 +51,23 @@ def _program_of(entry: ServerEntry, start: Start, guard: Guard, sandbox: Sandbox
     if sandbox is not None and entry.sandbox and sandbox.refusal:
         raise ToolError(sandbox.refusal)
     is_inside = sandbox is not None and entry.sandbox and sandbox.is_active
+    root = start.cwd.resolve()
+    argv = [os.path.expanduser(entry.command), *entry.args]  # noqa: PTH111  a command need not be a path
     return Program(
-        (os.path.expanduser(entry.command), *entry.args),  # noqa: PTH111  a command need not be a path
-        cwd=start.cwd.resolve(),
+        argv if is_inside else [*_end_with_us(start, root), *argv],
+        cwd=root,
         env=child_environment(start.environ),
         guard=guard,
         sandbox=sandbox if is_inside else None,
         more=More(entry.network, entry.env, shown_to(entry, start)),
     )
+
+
+def _end_with_us(start: Start, root: Path) -> list[str]:
+    """Return the words before a command that let it end with this program, however that ends, as the sandbox does by
+    itself; none where there is no program for it, and then it ends if it reads to the end of its input."""
+    setpriv = find_program("setpriv", start.environ, root)
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def shown_to(entry: ServerEntry, start: Start) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from swecli.models.message import Offer, ToolSpec
 from swecli.tools.errors import ToolError
-from swecli.tools.mcp.names import PREFIX
+from swecli.tools.mcp.names import is_remote
 
 FIND = "find_tool"
 CALL = "call_tool"
@@ -24,10 +24,10 @@ _WORD = re.compile(r"[^\W_]+")
 def defer(specs: Sequence[ToolSpec], window: int | None) -> list[ToolSpec]:
     """Return what a request offers: all specifications, or if those of remote tools are too many or too long for the
     model's window (None: unknown) two tools in their place. Sorted by name."""
-    remote = [spec for spec in specs if spec.name.startswith(PREFIX)]
+    remote = [spec for spec in specs if is_remote(spec.name)]
     if not remote or not _is_too_much(remote, window):
         return [*specs]
-    rest = [spec for spec in specs if not spec.name.startswith(PREFIX)]
+    rest = [spec for spec in specs if not is_remote(spec.name)]
     return sorted([*rest, _find_spec(remote), _CALL_SPEC], key=lambda spec: spec.name)
 
 

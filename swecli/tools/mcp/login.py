@@ -24,12 +24,8 @@ from swecli.tools.mcp.service import Service
 
 if TYPE_CHECKING:
     import httpx2
-    from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import (
-        AuthorizationCodeResult,
-        OAuthClientInformationFull,
-        OAuthToken,
-    )
+    from mcp.client.auth import OAuthClientProvider, TokenStorage
+    from mcp.shared.auth import AuthorizationCodeResult
 
 _SECONDS = 300.0  # that a person has for the pages of a login, as in the official library
 _LONGEST_REQUEST = 16_384  # bytes of what the browser sends back
@@ -125,9 +121,35 @@ def _make_login(
         token_endpoint_auth_method="none",
     )
     waiting = (answer or _Answer()).wait
-    login = OAuthClientProvider(url, metadata, store, open_page, waiting)
+    login = OAuthClientProvider(url, metadata, _storage(store), open_page, waiting)
     store.restore_server(login)
     return login
+
+
+def _storage(file: _TokenFile) -> TokenStorage:
+    """Return the file as the library wants it."""
+    # late: the library of the protocol
+    from mcp.client.auth import TokenStorage
+    from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+    class Storage(TokenStorage):
+        async def get_tokens(self) -> OAuthToken | None:
+            tokens = file.read().get(_TOKENS)
+            return None if tokens is None else OAuthToken.model_validate(tokens)
+
+        async def set_tokens(self, tokens: OAuthToken) -> None:
+            if tokens.expires_in is not None:
+                file.keep(_EXPIRES, str(time.time() + tokens.expires_in))
+            file.keep(_TOKENS, tokens.model_dump_json(exclude_none=True))
+
+        async def get_client_info(self) -> OAuthClientInformationFull | None:
+            client = file.read().get(_CLIENT)
+            return None if client is None else OAuthClientInformationFull.model_validate(client)
+
+        async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+            file.keep(_CLIENT, client_info.model_dump_json(exclude_none=True))
+
+    return Storage()
 
 
 class _Answer:
@@ -153,6 +175,7 @@ class _Answer:
 
     async def wait(self) -> AuthorizationCodeResult:
         """Wait for the answer. Raises ToolError if the login was refused."""
+        # late: the library of the protocol
         from mcp.shared.auth import AuthorizationCodeResult
 
         query = await self._came.get()
@@ -194,7 +217,8 @@ class _TokenFile:
         self._held = held
         return held
 
-    def _write(self, key: str, value: str) -> None:
+    def keep(self, key: str, value: str) -> None:
+        """Write a value, which is JSON, beside the others. Raises OSError."""
         held = {**self.read(), key: json.loads(value)}
         # a file that others can read is replaced, since its mode would be kept
         if self._file.exists() and self._file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -206,33 +230,14 @@ class _TokenFile:
         """Keep what the library found out of the server that gives tokens, and would have to find again."""
         metadata = login.context.oauth_metadata
         if metadata is not None:
-            self._write(_SERVER, metadata.model_dump_json(exclude_none=True))
+            self.keep(_SERVER, metadata.model_dump_json(exclude_none=True))
 
     def restore_server(self, login: OAuthClientProvider) -> None:
         """Let the library refresh a token that has expired meanwhile, which it would not do by itself."""
+        # late: the library of the protocol
         from mcp.shared.auth import OAuthMetadata
 
         held = self.read()
         login.context.token_expiry_time = held.get(_EXPIRES)
         if _SERVER in held:
             login.context.oauth_metadata = OAuthMetadata.model_validate(held[_SERVER])
-
-    async def get_tokens(self) -> OAuthToken | None:
-        from mcp.shared.auth import OAuthToken
-
-        tokens = self.read().get(_TOKENS)
-        return None if tokens is None else OAuthToken.model_validate(tokens)
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        if tokens.expires_in is not None:
-            self._write(_EXPIRES, str(time.time() + tokens.expires_in))
-        self._write(_TOKENS, tokens.model_dump_json(exclude_none=True))
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        from mcp.shared.auth import OAuthClientInformationFull
-
-        client = self.read().get(_CLIENT)
-        return None if client is None else OAuthClientInformationFull.model_validate(client)
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._write(_CLIENT, client_info.model_dump_json(exclude_none=True))

@@ -12,6 +12,11 @@ _LONGEST = 64
 _DIGEST = 6  # characters that make a name that was cut, or is another's too, its own
 
 
+def is_remote(name: str) -> bool:
+    """Return whether the model knows a tool of a server by this name."""
+    return name.startswith(PREFIX)
+
+
 def subject_of(server: str, tool: str) -> str:
     """Return what permission rules are compared with: `time__get_current_time`."""
     return f"{server}__{tool}"

@@ -161,6 +161,7 @@ class Pipes:
             raise ToolError(f"it sent a message of more than {MAX_MESSAGE:,} bytes")
 
     def _take_line(self, line: bytes) -> None:
+        # late: as above
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 

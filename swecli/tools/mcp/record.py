@@ -49,7 +49,7 @@ class ServerRecord:
         return cls(value["entry"], {tool["name"]: RemoteTool(**tool) for tool in value["tools"]})
 
     def to_text(self) -> str:
-        """Return the record as a text, the same for the same contents. Characters that are not ASCII are escaped, so
-        that none is hidden, nor changes the direction of others."""
+        """Return the record as a text, with the arguments of each tool in the server's order. Characters that are not
+        ASCII are escaped, so that none is hidden, nor changes the direction of others."""
         tools = [self.tools[name].to_json() for name in sorted(self.tools)]
-        return json.dumps({"entry": self.entry, "tools": tools}, indent=1, sort_keys=True)
+        return json.dumps({"entry": self.entry, "tools": tools}, indent=1)

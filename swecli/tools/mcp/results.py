@@ -39,6 +39,7 @@ def _texts(result: CallToolResult) -> Iterator[str]:
 
 
 def _text_of(block: ContentBlock) -> str:
+    # late: the library of the protocol
     from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
     if isinstance(block, TextContent):

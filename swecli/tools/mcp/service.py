@@ -64,7 +64,8 @@ async def _limit(response: httpx2.Response) -> None:
 
 
 def _limited(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
-    import httpx2  # late: as above
+    # late: as above
+    import httpx2
 
     class Limited(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:

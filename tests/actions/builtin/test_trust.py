@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from swecli.config.trust import TrustLedger
@@ -60,3 +61,12 @@ def test_a_damaged_record_is_named_with_what_to_do(run: Run) -> None:
     shown = run("trust", "show")
     assert shown.code == 42
     assert "Remove the file" in shown.err
+
+
+def test_approved_servers_are_in_the_same_ledger(run: Run) -> None:
+    start = make_start()
+    Path("AGENTS.md").write_text("be brief\n")
+    trust_everything(start)
+    TrustLedger.find(start.paths).approve_server(Path.cwd(), "time", "{}")
+    assert "MCP server time: " in run("trust", "show").out
+    assert json.loads(run("trust", "list", "--json").out)[0]["servers"].keys() == {"time"}

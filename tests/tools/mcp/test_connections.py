@@ -4,12 +4,14 @@ and one clear line for each way in which they misbehave."""
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from swecli.models.errors import ConfigError
 from swecli.tools.base import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.mcp import connection, connections
@@ -18,7 +20,7 @@ from swecli.tools.mcp.results import to_result
 from swecli.tools.mcp.servers import read_servers
 from swecli.tools.sandbox import Sandbox
 from tests.support.mcp_servers import approve, raw, useful, write_user_file
-from tests.support.runtime import make_start
+from tests.support.runtime import make_start, trust_everything
 from tests.tools.test_processes import processes_running
 
 pytestmark = pytest.mark.slow
@@ -207,3 +209,18 @@ def test_a_command_may_read_what_it_names_but_not_a_whole_home(tmp_path: Path) -
     shown = connections.shown_to(entry, start)
     assert str(script.parent) in shown
     assert str(Path.home()) not in shown
+
+
+async def test_a_variable_that_is_not_set_is_named_and_keys_of_models_are_not_for_projects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1234567890")
+    with pytest.raises(ConfigError, match="needs the variable NOWHERE, which is not set"):
+        await listing(raw(env={"A": "${NOWHERE}"}))
+    Path(".mcp.json").write_text(
+        json.dumps({"mcpServers": {"two": raw(env={"A": "${OPENAI_API_KEY}"})}})
+    )
+    start = make_start()
+    trust_everything(start)
+    with pytest.raises(ConfigError, match="needs the variable OPENAI_API_KEY"):
+        await list_tools(read_servers(start).by_name["two"], start, Guard(start.cwd), None)

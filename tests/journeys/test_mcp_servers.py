@@ -1,0 +1,67 @@
+"""Test servers in whole runs: that no process is left, however a run ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.mcp_servers import approve, raw, write_user_file
+from tests.support.runtime import make_start
+from tests.support.shell import COMMAND, environment, script, swecli
+from tests.tools.test_processes import processes_running
+
+pytestmark = pytest.mark.slow
+
+ACT = {"name": "mcp__one__act", "arguments": {}}
+
+
+def approved(entry: dict[str, Any]) -> None:
+    """Name a server in the user's file, and approve its tools."""
+    start = make_start()
+    write_user_file(start, one=entry)
+    asyncio.run(approve(start, "one"))
+
+
+def has_none_left() -> bool:
+    """Return True if no server runs any more, within some seconds."""
+    for _ in range(500):
+        if not processes_running("raw.py"):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_server_ends_with_the_run_that_started_it() -> None:
+    approved(raw())
+    model = script("replies.json", {"calls": [ACT]}, "done")
+    done = swecli("-p", "go", "-m", model, "--mode", "auto", "--no-reflect")
+    assert done.code == 0, done.err
+    assert not processes_running("raw.py")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_no_server_is_left_when_a_run_is_killed(number: signal.Signals, is_inside: bool) -> None:
+    approved(raw("wait", sandbox=is_inside))
+    model = script("replies.json", {"calls": [ACT]}, "done")
+    with subprocess.Popen(
+        [*COMMAND, "-p", "go", "-m", model, "--mode", "auto"],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as run:
+        while not Path("waiting").exists():
+            assert run.poll() is None, run.stderr and run.stderr.read()
+            time.sleep(0.02)
+        assert processes_running("raw.py")
+        os.kill(run.pid, number)
+        run.wait()
+    assert has_none_left()
