@@ -72,6 +72,8 @@ def _on_turn(args: argparse.Namespace) -> ActionResult:
                 lines = [f"nothing to learn{by_rules}"]
         else:
             events = asyncio.run(learning.mark(args.action == "good", words))
+            if settings.reflect_with_model and (words or args.action == "bad"):
+                sessions.turns.requeue(session.id, number)
             lines = [f"marked {args.action}"]
     failures = [event.reason for event in events if isinstance(event, ReflectionFailed)]
     event_lines = [line for event in events for line in _format_lines(event)]

@@ -289,7 +289,7 @@ def test_a_new_column_is_written_by_a_new_session_and_read_back(tree: Tree) -> N
     tree.insert(
         "swecli/store/sqlite/migrations.py",
         ")\n\n\ndef newest_format(",
-        ", add_mood",
+        "    add_mood,\n",
     )
     tree.insert(
         "swecli/models/session.py",

@@ -163,6 +163,17 @@ class LearningService:
                 events.append(_failure(numbers[-1], error))
         return events
 
+    def settle(self, interactions: Sequence[int]) -> None:
+        """Take turns of the current session, to which no reaction will follow, from the queue if no model is due for
+        them."""
+        session = self.sessions.current_session
+        if session is None:
+            return
+        for number in interactions:
+            turn = self._inspect(session, number, ended=True)
+            if not self._needs_model(session, turn, asked=False):
+                self._record(session, TurnLessons(number, final=True))
+
     async def _reflect_together(
         self, session: Session, numbers: Sequence[int], *, asked: bool, ended: bool
     ) -> list[LearningEvent]:
@@ -453,8 +464,10 @@ class LearningService:
             return False  # another reflection, for which this one waited, was about it
         if self.reflector.every_turn:
             return True
-        is_eventful = turn.friction or turn.is_reacted_to or turn.is_unheard
-        return is_eventful or self._may_confirm(session, turn)
+        if turn.friction or turn.is_reacted_to or self._may_confirm(session, turn):
+            return True
+        can_read = self.reflector.model is None or self.reflector.reads_reactions
+        return can_read and (turn.is_answered_briefly or turn.is_unheard)
 
     def _may_confirm(self, session: Session, turn: TurnEvidence) -> bool:
         """Return True if a result of a turn shows again what a lesson that waits was seen in."""

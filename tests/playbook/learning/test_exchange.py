@@ -370,7 +370,8 @@ async def test_a_short_message_in_any_language_asks_about_the_turn_before_it(
     reaction: str, is_asked: bool
 ) -> None:
     reflector = Reflector(["Ok.", "Sorry."])
-    runtime = make_runtime(reflector, reflect="friction", reflect_percent=100)
+    model = ScriptedModel(reflector, offline=False)
+    runtime = make_runtime(model, reflect="friction", reflect_percent=100)
     await exchange(runtime, "rename the flag")
     await exchange(runtime, reaction)
     asked = [one["id"] for question in reflector.asked for one in question["exchanges"]]
