@@ -282,7 +282,8 @@ class Observation:
 class TurnEvidence:
     """A turn's outcome (None: unknown), the last result of each check command, and whether anything failed on the way
     (`friction`). `is_processed`: rules' lessons are stored; `remembered`: the model called `remember`; `stored` are the
-    bullets that the turn's statements became, `stored_next` those of the next turn, whose query is the reaction.
+    bullets that the turn's statements became, also as the reaction to the turn before, `stored_next` those of the next
+    turn, whose query is the reaction.
     `before` is the turn before in two lines, `started_at` tells the turn from a later one with its number."""
 
     digest: TurnDigest

@@ -583,7 +583,7 @@ def _report(
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
     # no question can show these where nobody can be asked
-    news += [_format_waiting(op, name) for name, op in ops if name in waiting]
+    news += [_format_waiting(op) for name, op in ops if name in waiting]
     verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
@@ -600,11 +600,12 @@ def _report(
     )
 
 
-def _format_waiting(op: Op, name: str) -> str:
+def _format_waiting(op: Op) -> str:
     """Format a proposal that waits: beside the user's words if it was made of them, else with the reason."""
-    if op.doubt.is_about_users_words and "content" in op.fields:
-        return f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
-    return format_op(op, name)
+    reason = op.doubt.describe()
+    if op.doubt.is_about_users_words:
+        reason = f'you wrote: "{op.evidence[0].quote}"'
+    return f"? {op.fields.get('content', '')} ({reason})"
 
 
 def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:
