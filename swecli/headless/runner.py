@@ -207,9 +207,10 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
     if session is None or not runtime.settings.learn:
         return
     try:
+        pending = runtime.sessions.turns.pending(session.id)
+        numbers = [turn.interaction for turn in pending]
+        learning.settle(numbers)
         if ask and runtime.settings.reflect_at_end:
-            pending = runtime.sessions.turns.pending(session.id)
-            numbers = [turn.interaction for turn in pending]
             for event in await learning.reflect(*numbers, ended=True):
                 writer.write(event)
         waiting = runtime.sessions.turns.pending(session.id)

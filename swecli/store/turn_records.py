@@ -110,6 +110,14 @@ class TurnRecords:
             rows = Reader(db).select(PLAYBOOK_LEARNED, ("name", "value"), source, parameters)
             return {row["name"]: row["value"] for row in rows}
 
+    def requeue(self, session_id: str, interaction: int) -> None:
+        """Let an interaction be pending again, as the user has said more of it."""
+        with self._database.write() as db:
+            db.execute(
+                "UPDATE interaction SET pending = 1 WHERE session_id = ? AND number = ?",
+                (session_id, interaction),
+            )
+
     def skip(self, session_id: str, interaction: int) -> None:
         """Remove an interaction from the queue without a reflection. Raises BadInput if it does not exist."""
         with self._database.write() as db:

@@ -25,7 +25,7 @@ def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> No
         "project",
     )
     row_shown = run("playbook", "list").out.splitlines()[1].split()
-    assert row_shown[:5] == ["P-1", "active", "0", "0", "run"]
+    assert row_shown[:8] == ["P-1", "active", "this", "project", "you", "0", "0", "run"]
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
     assert 'you wrote: "run the tests with pytest -q"' in shown
@@ -131,6 +131,13 @@ def test_the_last_turn_can_be_marked_and_reflected_on_from_the_shell(run: Run) -
     assert "mark good" in run("playbook", "list", "--log").out
     assert "nothing to learn" in run("playbook", "reflect", "--rules-only").out
     assert run("playbook", "why", "--json").json["candidates"]
+
+
+def test_a_turn_that_is_marked_with_a_reason_in_the_shell_is_reflected_on_again(run: Run) -> None:
+    run("-p", "hello", "-m", script("s.json", "Hello."))
+    for mark, pending in ((("good",), "0 of them"), (("bad", "too long"), "1 of them")):
+        run("playbook", *mark)
+        assert f"turns: 1, {pending} pending" in run("playbook", "list", "--verbose").out
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "reflect"])

@@ -70,7 +70,7 @@ def special_turns() -> dict[int, Turn]:
         3: Turn(answer={"strategies": [effect(name, "helped") for name in NAMES]}),
         5: Turn(answer=lesson(signed, SIGN), becomes={"P-6": ("active", signed)}),
         # the same words are the query of the next turn
-        6: Turn(f"please {SIGN}", answer=lesson(again, SIGN)),
+        6: Turn(f"please {SIGN}", answer=lesson(again, SIGN, same_as="P-6")),
         8: Turn(answer=lesson("Push on fridays", "sign no release tag on a friday")),
         10: Turn(replies=[LOCKED, "Locked."], answer=lesson(locked, LOCK, "result"),
                  becomes={"P-7": ("quarantined", locked)}),

@@ -29,7 +29,7 @@ async def test_a_taught_strategy_is_in_the_next_request_and_has_evidence() -> No
     assert "pytest -q" in evidence[0].quote
 
 
-async def test_a_correction_marks_the_turn_and_blames_no_cited_strategy() -> None:
+async def test_a_correction_blames_no_cited_strategy_by_a_rule() -> None:
     Path("Makefile").write_text("check:\n\ttrue\n")
     runtime = make_runtime(["Noted.", "I ran it, as [P-1] says.", "Sorry."])
     await run_turn(runtime, "remember that the tests run with `make check`")
@@ -40,7 +40,7 @@ async def test_a_correction_marks_the_turn_and_blames_no_cited_strategy() -> Non
     assert bullet.harmful == 0
     turn = runtime.sessions.turns.turn(runtime.sessions.session.id, 2)
     assert turn is not None
-    assert (turn.good, turn.why) == (False, "no, that was wrong")
+    assert (turn.good, turn.mark) == (None, "")
 
 
 async def test_a_user_mark_judges_the_turn_and_no_cited_strategy_and_undo_reverts_it() -> None:

@@ -47,7 +47,7 @@ async def test_an_automatic_window_is_cut_only_at_its_upper_bound() -> None:
 
 
 async def test_turns_outside_the_window_are_reflected_on_from_the_store() -> None:
-    runtime = make_runtime(["Done."] * 6, window=WindowSpec(1))
+    runtime = make_runtime(["Done."] * 6, window=WindowSpec(1), reflect_with_model=False)
     await run_turn(runtime, "remember that commits are signed", learn=False)
     for number in range(4):
         await run_turn(runtime, f"question {number}", learn=False)
@@ -55,7 +55,9 @@ async def test_turns_outside_the_window_are_reflected_on_from_the_store() -> Non
     assert session is not None
     assert runtime.agent.prepare("now").request.window[0] > 1, "the first turn left the window"
     runtime.close()
-    later = make_runtime(["Done."], resume=session.id, window=WindowSpec(1))
+    later = make_runtime(
+        ["Done."], resume=session.id, window=WindowSpec(1), reflect_with_model=False
+    )
     await catch_up(later)
     known = later.sessions.current_session
     assert known is not None

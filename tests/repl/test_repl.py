@@ -421,7 +421,7 @@ async def test_turns_without_a_reflection_are_learned_from_at_the_next_start() -
     # /redo waits for the reflection
     played = await play("/redo\r/playbook\r/status\rexit\r", start=replace(make_start(), resume=""))
     assert "commits are signed" in played.text
-    assert "nothing to reflect on" in played.text
+    assert "1 turn to reflect on" in played.text, "once the user has reacted to it"
 
 
 async def test_a_query_is_stored_once(tmp_path) -> None:  # type: ignore[no-untyped-def]

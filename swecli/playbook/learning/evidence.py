@@ -275,7 +275,8 @@ class Observation:
 class TurnEvidence:
     """A turn's outcome (None: unknown), the last result of each check command, and whether anything failed on the way
     (`friction`). `is_processed`: rules' lessons are stored; `remembered`: the model called `remember`; `stored` are the
-    bullets that the turn's statements became, `stored_next` those of the next turn, whose query is the reaction.
+    bullets that the turn's statements became, also as the reaction to the turn before, `stored_next` those of the next
+    turn, whose query is the reaction.
     `before` is the turn before in two lines, `started_at` tells the turn from a later one with its number."""
 
     digest: TurnDigest
@@ -291,9 +292,17 @@ class TurnEvidence:
 
     @property
     def is_reacted_to(self) -> bool:
-        """Whether the user did more than to go on or to answer a question: criticised, refused, interrupted, added a
-        line or took back. A short message afterwards mostly says something of the turn, in any language."""
+        """Whether the user did more than to go on or to answer a question: marked it bad or with words, refused,
+        interrupted, added a line or took back."""
         return any(_is_about_the_turn(reaction) for reaction in self.digest.reactions)
+
+    @property
+    def is_answered_briefly(self) -> bool:
+        """Whether the next message is short: most of those that criticise are, in any language."""
+        return any(
+            reaction.kind == "message" and reaction.when == "after" and len(reaction.text) <= _SHORT
+            for reaction in self.digest.reactions
+        )
 
     @property
     def is_unheard(self) -> bool:
@@ -308,10 +317,10 @@ class TurnEvidence:
 
 
 def _is_about_the_turn(reaction: Reaction) -> bool:
-    if reaction.kind == "message" and reaction.when == "after":
-        return len(reaction.text) <= _SHORT
     if reaction.kind == "mark":
         return reaction.value == "bad" or bool(reaction.text)
+    if reaction.kind == "message":
+        return reaction.when == "during"
     return reaction.kind not in ("answer", "end")
 
 

@@ -113,15 +113,20 @@ class LessonBuilder:
             reworded = store.reworded_since(record.started_at)
             shown = tuple(name for name in digest.shown if name not in reworded)
             evidence = replace(evidence, digest=replace(digest, shown=shown))
-        changes = store.deltas_of_turns(self.session, number, number)
-        changes = [change for change in changes if not change.undone]
-        following = store.deltas_of_turns(self.session, number + 1, number + 1)
+        nearby = store.deltas_of_turns(self.session, number - 1, number + 1)
+        nearby = [change for change in nearby if not change.undone]
+        changes = [change for change in nearby if change.delta.interaction == number]
+        before, following = (
+            [change for change in nearby if change.delta.interaction == other]
+            for other in (number - 1, number + 1)
+        )
         return replace(
             evidence,
             is_processed=bool(record.topic),
             remembered=any(change.delta.reason == REMEMBERED for change in changes),
-            stored=_stated(changes),
-            stored_next=_stated(change for change in following if not change.undone),
+            # the query is also the reaction to the turn before, from which it may have been learned
+            stored=(*_learned(before), *_stated(changes)),
+            stored_next=_stated(following),
             before=self._summarize(number - 1),
             started_at=record.started_at,
         )
@@ -318,6 +323,16 @@ def _stated(changes: Iterable[AppliedDelta]) -> tuple[str, ...]:
     """Return the strategies that the user's statements became in changes."""
     stated = [change.reworded for change in changes if change.delta.author in _STATED]
     return tuple(dict.fromkeys(chain.from_iterable(stated)))
+
+
+def _learned(changes: Iterable[AppliedDelta]) -> tuple[str, ...]:
+    """Return the strategies that a reflector made or reworded in changes."""
+    learned = [change.reworded for change in changes if _is_reflectors(change.delta)]
+    return tuple(dict.fromkeys(chain.from_iterable(learned)))
+
+
+def _is_reflectors(delta: Delta) -> bool:
+    return delta.reason == _TURN and delta.author not in _STATED
 
 
 @dataclass(slots=True)

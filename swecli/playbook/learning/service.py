@@ -163,6 +163,17 @@ class LearningService:
                 events.append(_failure(numbers[-1], error))
         return events
 
+    def settle(self, interactions: Sequence[int]) -> None:
+        """Take turns of the current session, to which no reaction will follow, from the queue if no model is due for
+        them."""
+        session = self.sessions.current_session
+        if session is None:
+            return
+        for number in interactions:
+            turn = self._inspect(session, number, ended=True)
+            if not self._needs_model(session, turn, asked=False):
+                self._record(session, TurnLessons(number, final=True))
+
     async def _reflect_together(
         self, session: Session, numbers: Sequence[int], *, asked: bool, ended: bool
     ) -> list[LearningEvent]:
@@ -390,7 +401,10 @@ class LearningService:
         if session is None or not session.interactions:
             return []
         self.sessions.playbook.refresh(session)
-        return self._mark(session, session.interactions, good, why)
+        number = session.interactions
+        if self._has_model and (why or not good):
+            self.sessions.turns.requeue(session.id, number)
+        return self._mark(session, number, good, why)
 
     def mark_reported(self, reason: str) -> None:
         self._reported.add(reason)
@@ -422,8 +436,10 @@ class LearningService:
             return False  # another reflection, for which this one waited, was about it
         if self.reflector.every_turn:
             return True
-        is_eventful = turn.friction or turn.is_reacted_to or turn.is_unheard
-        return is_eventful or self._may_confirm(session, turn)
+        if turn.friction or turn.is_reacted_to or self._may_confirm(session, turn):
+            return True
+        can_read = self.reflector.model is None or self.reflector.reads_reactions
+        return can_read and (turn.is_answered_briefly or turn.is_unheard)
 
     def _may_confirm(self, session: Session, turn: TurnEvidence) -> bool:
         """Return True if a result of a turn shows again what a lesson that waits was seen in."""
@@ -533,7 +549,7 @@ def _report(
     waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
     news = [format_op(op, name) for name, op in ops if name not in waiting]
     # no question can show these where nobody can be asked
-    news += [_format_waiting(op, name) for name, op in ops if name in waiting]
+    news += [_format_waiting(op) for name, op in ops if name in waiting]
     verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
@@ -550,11 +566,12 @@ def _report(
     )
 
 
-def _format_waiting(op: Op, name: str) -> str:
+def _format_waiting(op: Op) -> str:
     """Format a proposal that waits: beside the user's words if it was made of them, else with the reason."""
-    if op.doubt.is_about_users_words and "content" in op.fields:
-        return f'? {op.fields["content"]} (you wrote: "{op.evidence[0].quote}")'
-    return format_op(op, name)
+    reason = op.doubt.describe()
+    if op.doubt.is_about_users_words:
+        reason = f'you wrote: "{op.evidence[0].quote}"'
+    return f"? {op.fields.get('content', '')} ({reason})"
 
 
 def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:

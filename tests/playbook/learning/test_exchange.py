@@ -153,10 +153,10 @@ async def test_a_model_reads_by_itself_whether_no_was_said_of_the_turn_before() 
     assert (turn.mark, turn.judged) == ("", "good")
 
 
-async def test_a_turn_whose_statement_was_stored_is_reflected_on() -> None:
+async def test_the_question_holds_what_the_turn_itself_stored() -> None:
     stored = calls(("remember", {"text": "We use tabs here", "quote": "we use tabs here"}))
     reflector = Reflector([stored, "Noted.", "Yes."])
-    runtime = make_runtime(reflector, reflect="friction", reflect_percent=100)
+    runtime = reflector.make_runtime()
     await exchange(runtime, "we use tabs here")
     await exchange(runtime, "and now?")
     assert [one["id"] for one in reflector.asked[0]["exchanges"]] == ["T1"]
@@ -373,7 +373,8 @@ async def test_a_short_message_in_any_language_asks_about_the_turn_before_it(
     reaction: str, is_asked: bool
 ) -> None:
     reflector = Reflector(["Ok.", "Sorry."])
-    runtime = make_runtime(reflector, reflect="friction", reflect_percent=100)
+    model = ScriptedModel(reflector, offline=False)
+    runtime = make_runtime(model, reflect="friction", reflect_percent=100)
     await exchange(runtime, "rename the flag")
     await exchange(runtime, reaction)
     asked = [one["id"] for question in reflector.asked for one in question["exchanges"]]

@@ -36,7 +36,7 @@ async def test_on_a_narrow_screen_a_row_of_the_list_takes_two_lines(runtime: Run
     await narrow.type(f"/playbook add {content}")
     printed = await narrow.type("/playbook")
     assert printed.startswith("P-1  Look at the change")
-    assert "state active" in printed
+    assert "state active · for this project · said by you" in " ".join(printed.split())
     await run_turn(runtime, "hello")
     for line in ("", " why", " list --verbose", " list --log"):
         assert all(
