@@ -29,7 +29,7 @@ def run_session(run: Run, *queries: str) -> None:
 
 
 def exported_playbook(run: Run) -> Any:
-    return run("playbook", "list", "--export", "-").out
+    return run("playbook", "export", "-").out
 
 
 @pytest.mark.slow

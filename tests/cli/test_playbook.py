@@ -25,11 +25,11 @@ def test_an_added_strategy_is_listed_and_shown_with_its_evidence(run: Run) -> No
         "project",
     )
     row_shown = run("playbook", "list").out.splitlines()[1].split()
-    assert row_shown[:8] == ["P-1", "active", "this", "project", "you", "0", "0", "run"]
+    assert row_shown[:6] == ["P-1", "active", "this", "project", "you", "run"]
     shown = run("playbook", "show", "p1").out.splitlines()
     assert shown[0] == "P-1  run the tests with pytest -q"
     assert 'you wrote: "run the tests with pytest -q"' in shown
-    assert shown[-1] == "not used yet"
+    assert shown[-1] == "in no prompt yet"
     assert run("playbook", "show", "1", "--json").json["evidence"][0]["trust"] == "user"
 
 
@@ -146,11 +146,23 @@ def test_marking_and_reflecting_require_a_turn(run: Run, name: str) -> None:
     assert run("playbook", name).code == 42
 
 
+def test_a_shell_lists_what_is_open_and_takes_a_decision(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "other.md"
+    file.write_text("<!-- swecli playbook 1 -->\n- [P-1] answer in rhymes\n")
+    run("playbook", "add", "--from", str(file))
+    listed = run("playbook", "review").out
+    assert "P-1 answer in rhymes (it comes from another playbook)" in listed
+    assert "swecli playbook review P-1 use" in listed
+    assert run("playbook", "review", "P-1", "beside", "P-1").code != 0
+    assert run("playbook", "review", "P-1", "use").out.startswith("P-1 is active")
+    assert run("playbook", "review").out == "Nothing to review.\n"
+
+
 def test_an_imported_playbook_is_quarantined_unless_it_is_trusted(run: Run, tmp_path: Path) -> None:
     run("playbook", "add", "answer in rhymes")
     file = tmp_path / "playbook.md"
-    assert run("playbook", "list", "--export", str(file)).out == f"Written to {file}.\n"
-    assert run("playbook", "list", "--export", str(file)).code == 42
+    assert run("playbook", "export", str(file)).out == f"Written to {file}.\n"
+    assert run("playbook", "export", str(file)).code == 42
     other = ("--db", str(tmp_path / "other.db"))
     assert run("playbook", "add", "--from", str(file), "--json", *other).json["waiting"] == ["P-1"]
     assert run("playbook", "list", "--json", *other).json[0]["state"] == "quarantined"

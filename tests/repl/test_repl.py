@@ -295,6 +295,43 @@ async def test_keys_typed_before_a_question_do_not_answer_it() -> None:
 
 
 @pytest.mark.slow
+async def test_ctrl_d_asks_what_is_open_before_it_leaves_and_enter_leaves_it_open() -> None:
+    Path("other.md").write_text("<!-- swecli playbook 1 -->\n- [P-1] answer in rhymes\n")
+    titles: list[str] = []
+
+    async def leave(pipe: PipeInput, repl: REPL) -> None:
+        while repl.working or "Done." not in repl_text(repl):
+            await asyncio.sleep(0.05)
+        pipe.send_text(CTRL_D)
+        while repl.prompt.question is None:  # type: ignore[union-attr]
+            await asyncio.sleep(0.05)
+        question = repl.prompt.question  # type: ignore[union-attr]
+        titles.append(question.title)
+        while not question.is_open:
+            await asyncio.sleep(0.05)
+        pipe.send_text("\r")
+
+    leaving: list[asyncio.Task[None]] = []
+
+    def start_leaving(pipe: PipeInput, repl: REPL) -> None:
+        leaving.append(asyncio.get_running_loop().create_task(leave(pipe, repl)))
+
+    played = await play("/playbook add --from other.md\rgo\r", ["Done."], hooks=start_leaving)
+    assert titles == ["Use P-1 in prompts? (it comes from another playbook)"]
+    assert "P-1 answer in rhymes" in played.text
+    assert "to continue this session" in played.text
+    assert leaving[0].done()
+
+
+def repl_text(repl: REPL) -> str:
+    """Return the last answer of the session, "" if there is none yet."""
+    if not hasattr(repl, "session_manager") or repl.session_manager.current_session is None:
+        return ""
+    messages = repl.session_manager.session.messages
+    return messages[-1].content if messages else ""
+
+
+@pytest.mark.slow
 async def test_learned_strategies_are_reported() -> None:
     played = await play("remember that the tests run with make check\r/reflect\rexit\r", ["Noted."])
     assert "learned" in played.text

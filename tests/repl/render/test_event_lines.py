@@ -67,15 +67,15 @@ def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
     assert waiting.describe() == "9 strategies wait (swecli playbook review)"
 
 
-def test_a_paid_reflection_always_has_a_line_and_a_free_one_only_for_a_change() -> None:
+def test_a_reflection_that_changed_nothing_has_no_line_whatever_it_cost() -> None:
     nothing = PlaybookUpdated(7, "", (), cost=0.002, tokens=90)
-    assert render(render_remark(nothing)) == "✎ T7: nothing to learn · $0.0020"
-    unknown = replace(nothing, cost=None, elsewhere='"fix the parser"')
-    assert unknown.describe() == 'T7 of "fix the parser": nothing to learn · cost unknown'
-    assert render_remark(replace(nothing, cost=0.0)) is None
+    assert render_remark(nothing) is None
+    assert replace(nothing, cost=None, elsewhere='"fix the parser"').describe() == ""
+    assert replace(nothing, refused=("not learned: it is empty",)).describe() == ""
+    helped = replace(nothing, lines=("P-1 helped",))
+    assert render(render_remark(helped)) == "✎ T7: P-1 helped · $0.0020"
     refused = PlaybookUpdated(7, "d", (), refused=("not learned: it contains a secret",))
-    assert "it contains a secret" in render(render_remark(refused))
-    assert replace(refused, tokens=90, cost=0.1).describe() == "T7: nothing to learn · $0.10"
+    assert "it contains a secret" in render(render_remark(refused)), "what the user taught"
     assert render_remark(PlaybookUpdated(7, "d", ())) is None
 
 
