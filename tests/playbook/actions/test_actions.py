@@ -60,8 +60,8 @@ def changing_statements() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-def test_there_are_ten_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
-    assert len(playbook.in_session) == 10
+def test_there_are_twelve_actions_and_an_unknown_one_is_refused(runtime: Runtime) -> None:
+    assert len(playbook.in_session) == 12
     with pytest.raises(UsageError, match="Unknown playbook action 'dance'"):
         perform(runtime, "dance")
 
