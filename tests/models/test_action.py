@@ -95,6 +95,22 @@ async def test_a_line_names_an_action_or_is_for_the_default_one(
 
 
 @pytest.mark.parametrize(
+    ("line", "action", "rest"),
+    [
+        ("edit P-1", edit, "P-1"),
+        ("tests of yesterday", find, "tests of yesterday"),
+        ("", find, ""),
+        ("--all", find, "--all"),
+    ],
+)
+def test_a_first_word_that_names_no_action_may_be_one_of_the_default(
+    line: str, action: Action, rest: str
+) -> None:
+    finding = Family("notes", "Show notes", (edit, find), "find", default_takes_words=True)
+    assert finding.read(line)[:2] == (action, rest)
+
+
+@pytest.mark.parametrize(
     ("line", "hint"),
     [("dance", "Choose: list, edit, find"), ("mark", "Use /mark"), ("export", "Choose: list")],
 )
