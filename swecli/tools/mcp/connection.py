@@ -92,9 +92,9 @@ class Connection:
             if isinstance(message, ToolListChangedNotification):
                 self.changed = True
 
-        # the library logs what a server does wrong; it is reported where it matters
-        logging.getLogger("mcp").setLevel(logging.CRITICAL)
-        logging.getLogger("client").setLevel(logging.CRITICAL)
+        # the library logs, with what servers sent, what is reported where it matters; these are its loggers' names
+        for name in ("mcp", "client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             client = Client(
                 self.link.connect(),

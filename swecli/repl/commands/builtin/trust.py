@@ -6,7 +6,7 @@ from pathlib import Path
 
 from swecli.actions.builtin.trust import give
 from swecli.actions.builtin.trust import trust as actions
-from swecli.config.project_files import read_project_files
+from swecli.config.project_files import MCP_SERVERS, read_project_files
 from swecli.config.trust import FolderTrust
 from swecli.models.counts import pluralize
 from swecli.models.errors import StoreError
@@ -90,3 +90,5 @@ def _confirm(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]
     )
     if any(path.name == "config.toml" for path in pending):
         ctx.screen.note("its settings apply from the next start")
+    if any(path.name == MCP_SERVERS for path in pending):
+        ctx.screen.note("/mcp lists its MCP servers, and /mcp approve NAME shows the tools of one")
