@@ -166,8 +166,8 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
             unused.append(f"{name} is not used: {problem}")
     project.notices.extend(unused[:_MAX_NAMED])
     if len(unused) > _MAX_NAMED:
-        more = len(unused) - _MAX_NAMED
-        project.notices.append(f"{more:,} more skills are not used, for reasons like these")
+        count = len(unused) - _MAX_NAMED
+        project.notices.append(f"{count:,} more skills are not used, for reasons like these")
     names = list(project.skills)
     unlisted: list[str] = []
     while len("\n".join(lines).encode()) > _MAX_SKILL_LIST:

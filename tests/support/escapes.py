@@ -142,11 +142,11 @@ class World:
             ("commit", "-qm", "x"),
         ):
             subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
-        for words in (
+        for more_words in (
             ("init", "-q", "--template=", "vendor/lib"),
             ("worktree", "add", "-q", "-b", "linked", "linked"),
         ):
-            subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
+            subprocess.run(["git", *more_words], cwd=self.root, env=self.env, check=True)
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
