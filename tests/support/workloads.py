@@ -42,7 +42,11 @@ async def work_twice(base: Path) -> list[dict[str, Any]]:
         needed = subprocess.run(
             ["/bin/bash", "-c", load["needs"]], env=env, capture_output=True, check=False
         )
-        row = {"name": load["name"], "missing": needed.returncode != 0}
+        row = {
+            "name": load["name"],
+            "known": load.get("known", ""),
+            "missing": needed.returncode != 0,
+        }
         for where in () if row["missing"] else ("outside", "inside"):
             root = base / f"{number}-{where}"
             root.mkdir()

@@ -149,7 +149,7 @@ class Database:
         newest = newest_format(steps)
         refuse_foreign(version, steps)
         if version != newest:
-            # importing SQLModel takes long: not in the lock
+            # late: importing SQLModel takes long, and is not done in the lock
             from swecli.store.sqlite import orm  # noqa: F401
         is_older = self.path is not None and 0 < version < newest
         if is_older:  # others that start now wait for the lock without having the file open
