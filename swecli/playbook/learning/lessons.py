@@ -326,13 +326,15 @@ def _stated(changes: Iterable[AppliedDelta]) -> tuple[str, ...]:
 
 
 def _learned(changes: Iterable[AppliedDelta]) -> tuple[str, ...]:
-    """Return the strategies that a reflector made or reworded in changes."""
-    learned = [change.reworded for change in changes if _is_reflectors(change.delta)]
-    return tuple(dict.fromkeys(chain.from_iterable(learned)))
-
-
-def _is_reflectors(delta: Delta) -> bool:
-    return delta.reason == _TURN and delta.author not in _STATED
+    """Return the strategies that a reflector made of the user's words, or gave these, in changes."""
+    names = dict[str, None]()
+    for change in changes:
+        is_reflectors = change.delta.reason == _TURN and change.delta.author not in _STATED
+        for name, op in change.ops_by_id() if is_reflectors else ():
+            is_his = op.in_users_words or op.doubt.is_about_users_words
+            if is_his and "content" in op.fields:
+                names[name] = None
+    return tuple(names)
 
 
 @dataclass(slots=True)
