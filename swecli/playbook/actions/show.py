@@ -41,7 +41,7 @@ def _format_time(moment: datetime) -> str:
     Words(shell_name="N"),
     (
         Flag("--log", "list the newest changes instead (a number: how many)"),
-        Flag("--verbose", "with how often each was used, and the project's totals"),
+        Flag("--verbose", "with the prompts and the scope of each, and the project's totals"),
     ),
     during_turn=True,
 )
@@ -66,7 +66,7 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> ActionResult:
     """Format one row per strategy, those in use first, of these the last used ones, with where it applies if that is
-    not this project; `verbose` adds how often it was used, its scope, and the project's totals."""
+    not this project; `verbose` adds in how many prompts it was, its scope, and the project's totals."""
     ranked = sorted(bullets, key=_rank)
     effects = ctx.sessions.playbook.effects([bullet.id for bullet in ranked])
     rows = []
