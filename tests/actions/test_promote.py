@@ -68,6 +68,8 @@ async def test_undo_takes_file_and_strategy_back() -> None:
     await ScriptedContext(runtime, "1").type("/playbook promote P-1")
     perform(runtime, "undo", [])
     assert runtime.session.playbook.bullets["P-1"].state == "active"
+    await ScriptedContext(runtime, "1").type("/undo")
+    assert Path("AGENTS.md").read_text() == "Be kind.\n"
 
 
 async def test_what_no_instruction_file_can_stand_for_is_refused_with_what_to_do() -> None:

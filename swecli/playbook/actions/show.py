@@ -45,7 +45,7 @@ def _format_time(moment: datetime) -> str:
     (
         Flag("--log", "list the newest changes instead (a number: how many)"),
         Flag("--all", "list instead what is stored for folders that are gone"),
-        Flag("--verbose", "with how often each was used, and the project's totals"),
+        Flag("--verbose", "with the prompts of each, and the project's totals"),
     ),
     during_turn=True,
 )

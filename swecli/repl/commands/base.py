@@ -70,7 +70,8 @@ class CommandContext:
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
                 between = list(zip(result.head, row, strict=True))[1:-1]
-                self.screen.note(" · ".join(f"{name} {value}" for name, value in between))
+                named = [f"{name} {value}" for name, value in between if value]
+                self.screen.note(" · ".join(named))
         elif result.rows:
             self.screen.table(result.head, result.rows)
         if len(result.lines) == 1 and not result.rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.playbook.learning.checks import Check, covers, find_check
+from swecli.playbook.learning.checks import Check, covers, find_check, find_succeeded
 
 RED = "exit code 1\n1 failed, 9 passed in 2.1s"
 FOUND = {
@@ -81,3 +81,25 @@ def test_a_wider_check_covers_a_narrower_one_and_not_the_reverse(wide: str, narr
 def test_other_checks_cover_nothing(one: str, other: str) -> None:
     assert not covers(one, other)
     assert not covers(other, one)
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "output", "succeeded"),
+    [
+        ("make check", 0, "", ["make check"]),
+        ("make check", 2, "", []),
+        ("make check", None, "", []),
+        ("cd app && python3 -m pytest -q", 0, "", ["cd app", "pytest -q"]),
+        ("cd app && pytest -q", 1, "", []),
+        ("pytest -q; ls", 0, "", ["ls"]),
+        ("pytest -q || true", 0, "", ["true"]),
+        ("pytest -q | tail -5", 0, "exit code 0 (pytest 0, tail 0)\n", ["pytest -q", "tail -5"]),
+        ("pytest -q | tail -5", 0, "exit code 0 (pytest 1, tail 0)\n", ["tail -5"]),
+        ("pytest -q | tail -5", 0, "no statuses\n", []),
+        ("cat <<E\nmake check\nE", 0, "", []),
+    ],
+)
+def test_only_commands_that_succeeded_by_their_own_status_are_named(
+    command: str, exit_code: int | None, output: str, succeeded: list[str]
+) -> None:
+    assert find_succeeded(command, exit_code, output) == succeeded

@@ -9,7 +9,8 @@ import pytest
 from swecli.app import Runtime
 from swecli.models.learning_events import PlaybookUpdated
 from swecli.models.message import Decision, ModelRequest
-from swecli.models.playbook import Delta, Op
+from swecli.models.playbook import Delta, Evidence, Op, Verdict
+from swecli.store.records import TurnLessons
 from tests.support.playbook import perform
 from tests.support.runtime import NO, YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
@@ -288,6 +289,27 @@ async def test_what_the_user_wrote_by_hand_is_removed_or_replaced_only_after_a_y
     assert why == f'it would {verb} P-1 "Tests run with tox", which you wrote'
     [shown] = {request.preview.body for request in user.asked}
     assert shown.splitlines() == [*filter(None, [text]), f'your words: "{message}"']
+
+
+async def test_one_sentence_does_not_replace_what_helped_without_a_question() -> None:
+    message = "The stage is called quick."
+    user = User([NO])
+    steps = [remember(message, message, replaces="P-1"), "Hm."]
+    runtime = make_runtime(steps, user, mode="auto", reflect_with_model=False)
+    session = runtime.session
+    fields = {"content": "The stage is called unit.", "trust": "user", "scope": "project"}
+    said = Evidence("remember", "The stage is called unit.", trust="user")
+    add = Op("ADD", fields=fields, evidence=(said,))
+    runtime.sessions.playbook.apply(Delta("said", (add,), "remember"), session)
+    for number in (1, 2):
+        verdict = Verdict("P-1", "tag", "helpful", "m", "", effect="helped")
+        helped = Delta(f"helped {number}", (), "m", "earlier", number)
+        lessons = TurnLessons(0, helped, (verdict,))
+        runtime.sessions.playbook.record_lessons(session, lessons)
+    await run_turn(runtime, message)
+    assert contents(runtime) == {"P-1": "The stage is called unit."}
+    [why] = [request.why for request in user.asked]
+    assert why.endswith("which helped in 2 exchanges")
 
 
 async def test_without_a_user_a_replacement_of_what_he_wrote_waits_and_an_approval_completes_it() -> (
