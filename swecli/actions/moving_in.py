@@ -53,7 +53,7 @@ async def learn_from_others(learning: LearningService, asked: Invocation) -> Act
 
 def _learn_from_files(sessions: SessionManager, folder: Path, source: str) -> ActionResult:
     """Propose what the memory files of a program, or of a folder, hold. Raises BadInput if there are none."""
-    # late: as above
+    # late: they load the store, which the help needs not
     from swecli.playbook.moving_in import find_markdown, find_memory_files, read_memory_files
 
     home = Path.home()
@@ -77,13 +77,10 @@ async def _learn_from_git(learning: LearningService, folder: Path) -> ActionResu
     from swecli.agent.sender import send
     from swecli.context.system_message import load_prompt
     from swecli.models.message import RequestRecord
-    from swecli.playbook.learning.history import (
-        HistoryAnswer,
-        build_question,
-        lessons_schema,
-        read_answer,
-    )
+    from swecli.playbook.learning import history
     from swecli.playbook.learning.reflector_model import REFLECTING, Question, ReflectorCall
+
+    # late: as above
     from swecli.tools.history import find_marked_commits
 
     model = learning.reflector.model
@@ -94,11 +91,11 @@ async def _learn_from_git(learning: LearningService, folder: Path) -> ActionResu
         raise BadInput("No commit of the last year takes back, repairs or names a reviewer.")
     question = Question(
         template=load_prompt("history"),
-        text=build_question(commits),
-        schema=lessons_schema(),
-        read=lambda answer: read_answer(answer, commits),
+        text=history.build_question(commits),
+        schema=history.lessons_schema(),
+        read=lambda answer: history.read_answer(answer, commits),
     )
-    call: ReflectorCall[HistoryAnswer] = ReflectorCall(model.name)
+    call: ReflectorCall[history.HistoryAnswer] = ReflectorCall(model.name)
     await learning.reflector.ask(question, call, send)
     sessions = learning.sessions
     current = sessions.current_session

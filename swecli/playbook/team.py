@@ -7,7 +7,7 @@ removed stays off, and what he reworded stays until the file says something else
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,8 @@ if TYPE_CHECKING:  # a project without shared strategies needs no store for them
     from swecli.playbook.shared_files import SharedStrategy
     from swecli.store.session_manager import SessionManager
 
-TEAM = (
-    "team"  # the section of shared strategies, and the reason of the deltas that follow their files
-)
+# the section of shared strategies, and the reason of the deltas that follow their files
+TEAM = "team"
 _MAX_NOTICES = 5  # files whose problems are named
 
 
@@ -176,7 +175,10 @@ def _plan(
         elif text.casefold() in undone:
             continue
         elif own is not None:
-            ops.append(link_op(own.id, file, text))
+            link = link_op(own.id, file, text)
+            if own.state == "quarantined":  # a proposal, which the trusted file answers
+                link = replace(link, fields=link.fields | {"state": "active"})
+            ops.append(link)
         else:
             fields: JsonObject = {"scope": "project", "trust": "repository", "section": TEAM}
             ops.append(Op("ADD", "", fields | _content(strategy), (_quote(file, text),)))
@@ -205,9 +207,8 @@ def _follow(sessions: SessionManager, shared: SharedBullet, strategy: SharedStra
         return []
     fields: JsonObject = {}
     evidence: tuple[Evidence, ...] = ()
-    if strategy.text != shared.text or (
-        strategy.paths != bullet.paths and bullet.trust == "repository"
-    ):
+    has_other_paths = strategy.paths != bullet.paths and bullet.trust == "repository"
+    if strategy.text != shared.text or has_other_paths:
         fields |= _content(strategy) | {"trust": "repository"}
         evidence = (_quote(shared.file, strategy.text),)
     if bullet.state == "disabled" and was_withheld(sessions, bullet):

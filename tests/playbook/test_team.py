@@ -10,6 +10,7 @@ import pytest
 from swecli.app import Runtime
 from swecli.config.project_files import MAX_SHARED
 from swecli.models.action import ActionResult
+from swecli.models.playbook import Delta, Evidence, Op
 from swecli.playbook.shared_files import SharedStrategy, parse_shared
 from tests.support.playbook import perform as perform_playbook
 from tests.support.runtime import make_runtime, run_turn, trust_everything
@@ -119,6 +120,16 @@ def test_a_strategy_is_for_the_paths_that_its_file_names(repository: Path) -> No
     assert bullet.paths == ("bench/**", "*.mk")
     perform(runtime, f"share {bullet.id}")
     assert "paths: bench/**, *.mk" in file.read_text()
+
+
+def test_a_proposal_of_the_same_text_is_used_once_the_file_is_trusted(repository: Path) -> None:
+    runtime = start(is_trusted=True)
+    fields = {"content": MAKE, "scope": "project", "state": "quarantined", "trust": "tool"}
+    op = Op("ADD", "", fields, (Evidence("notes.md", MAKE, trust="tool"),))
+    runtime.sessions.playbook.apply(Delta("proposed", (op,), "import"), runtime.session)
+    write_shared(repository, "make.md", MAKE)
+    assert states(start(is_trusted=False)) == {MAKE: "quarantined"}
+    assert states(start(is_trusted=True)) == {MAKE: "active"}
 
 
 def test_two_files_of_one_text_are_one_strategy(repository: Path) -> None:
