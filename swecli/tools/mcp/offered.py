@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from swecli.config.settings import Start
 from swecli.models.json_value import Json
 from swecli.models.message import Display, Effects, Offer, ToolResult, ToolSpec
+from swecli.text import escape_hidden
 from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.limits import one_line
 from swecli.tools.mcp.files import project_file, user_file
@@ -46,7 +47,9 @@ class _Offered:
 
     @property
     def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.remote.description, self.remote.schema, _OFFER)
+        """What the model is told: what the user saw, with hidden characters as escapes."""
+        description = escape_hidden(self.remote.description)
+        return ToolSpec(self.name, description, _without_hidden(self.remote.schema), _OFFER)
 
 
 class ServerTools:
@@ -120,15 +123,16 @@ class ServerTools:
         ) -> ToolResult:
             return await self._call(offered, params.root, ctx)
 
+        spec = offered.spec
         return Tool(
-            offered.name,
-            remote.description,
+            spec.name,
+            spec.description,
             _any_arguments(),
             kind,
             run,
             plan,
             _OFFER,
-            remote.schema,
+            spec.parameters,
         )
 
     def _finding_tool(self) -> Tool:
@@ -159,6 +163,17 @@ class ServerTools:
         server, remote = offered.server, offered.remote
         result = await self._connections.call(server, remote, arguments, ctx.guard)
         return to_result(server.name, remote.name, result, self._connections.take_notes())
+
+
+def _without_hidden(value: Json) -> Json:
+    """Return JSON with the hidden characters of its texts as escapes; names are left, since the server reads them."""
+    if isinstance(value, str):
+        return escape_hidden(value)
+    if isinstance(value, list):
+        return [_without_hidden(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _without_hidden(part) for name, part in value.items()}
+    return value
 
 
 def _calling_tool(tools: Mapping[str, Tool]) -> Tool:

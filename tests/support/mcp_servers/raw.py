@@ -56,6 +56,8 @@ def call(key: int, arguments: dict[str, Any]) -> None:
                 answer(key, f"not written: {error.strerror}")
             else:
                 answer(key, "written")
+        case "words":
+            answer(key, Path("words").read_text())
         case "wait":
             Path("waiting").touch()
             time.sleep(600)
