@@ -33,6 +33,8 @@ class Link(Protocol):
 
     # on what was put back in the workspace at its end
     notes: list[str]
+    # whether a connection that failed once is given up: it may be known to nobody at the other end any more
+    is_given_up: bool
 
     @property
     def problem(self) -> str:
@@ -177,6 +179,8 @@ class Connection:
             await self.close()
             raise
         except Exception as error:
+            if self.link.is_given_up:
+                await self.close()
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> ToolError:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,26 +86,39 @@ def shown_to(entry: ServerEntry, start: Start) -> tuple[str, ...]:
     return tuple(sorted(map(str, outside)))
 
 
+@dataclass(slots=True)
+class _Running:
+    """A server that was started or reached, by the entry of then, and its tools by name as it listed them last."""
+
+    entry: Json
+    connection: Connection
+    tools: dict[str, RemoteTool] = field(default_factory=dict)
+
+    async def list_tools(self) -> None:
+        """Ask for the tools again. Raises ToolError."""
+        self.tools = {tool.name: tool for tool in await self.connection.list_tools()}
+
+
 class Connections:
     """The open connections of a run by the server's name. All end with the event loop at the latest."""
 
     def __init__(self, start: Start, sandbox: Sandbox | None) -> None:
         self._start = start
         self._sandbox = sandbox
-        self._open: dict[str, tuple[Json, Connection, dict[str, RemoteTool]]] = {}
+        self._running: dict[str, _Running] = {}
         self._links: list[Link] = []
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def call(
         self, server: Server, tool: RemoteTool, arguments: Mapping[str, Json], guard: Guard
     ) -> CallToolResult:
-        """Call a tool that the user approved. Raises ToolError, also if the
-        server says something else of the tool now."""
+        """Call a tool that the user approved. Raises ToolError, also if the server says something else of the tool
+        now."""
         async with self._locks.setdefault(server.name, asyncio.Lock()):
-            connection, tools = await self._connect(server, guard)
-            if tools.get(tool.name) != tool or connection.changed:
-                tools = await self._list(server, connection)
-        now = tools.get(tool.name)
+            running = await self._connect(server, guard)
+            if running.tools.get(tool.name) != tool or running.connection.changed:
+                await running.list_tools()
+        now = running.tools.get(tool.name)
         if now is None:
             raise ToolError(f"The MCP server {server.name} has no tool {tool.name!r} any more.")
         if now != tool:
@@ -113,7 +127,7 @@ class Connections:
                 f" approved. It is not called until the user has seen them: /mcp approve {server.name}"
             )
         seconds = float(self._start.settings.command_timeout)
-        return await connection.call(tool.name, arguments, seconds)
+        return await running.connection.call(tool.name, arguments, seconds)
 
     def take_notes(self) -> list[str]:
         """Return, once, the lines on what was put back in the workspace when a server had ended."""
@@ -123,28 +137,22 @@ class Connections:
             link.notes.clear()
         return notes
 
-    async def _connect(
-        self, server: Server, guard: Guard
-    ) -> tuple[Connection, dict[str, RemoteTool]]:
-        """Return the open connection to a server, and its tools by name as they were listed last. Raises ToolError."""
+    async def _connect(self, server: Server, guard: Guard) -> _Running:
+        """Return the server with an open connection, and the tools that it listed last. Raises ToolError."""
         entry = server.entry.to_json()
-        if server.name in self._open:
-            its_entry, connection, tools = self._open[server.name]
-            if connection.is_open and its_entry == entry:
-                return connection, tools
-            await connection.close()
-            del self._open[server.name]
+        running = self._running.pop(server.name, None)
+        if running is not None and running.connection.is_open and running.entry == entry:
+            self._running[server.name] = running
+            return running
+        if running is not None:
+            await running.connection.close()
         link = find_link(server, self._start, guard, self._sandbox)
         self._links.append(link)
-        connection = Connection(server.name, link)
-        await connection.open()
-        self._open[server.name] = (entry, connection, {})
-        return connection, await self._list(server, connection)
-
-    async def _list(self, server: Server, connection: Connection) -> dict[str, RemoteTool]:
-        tools = {tool.name: tool for tool in await connection.list_tools()}
-        self._open[server.name] = (server.entry.to_json(), connection, tools)
-        return tools
+        running = _Running(entry, Connection(server.name, link))
+        await running.connection.open()
+        self._running[server.name] = running
+        await running.list_tools()
+        return running
 
 
 async def list_tools(

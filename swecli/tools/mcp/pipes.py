@@ -45,6 +45,8 @@ class Program:
 class Pipes:
     """A running program, and why it cannot be talked to any more: `problem` is "" as long as it can."""
 
+    is_given_up = False  # what it holds would be lost
+
     def __init__(self, program: Program) -> None:
         self.problem = ""
         self.notes: list[str] = []  # on what was put back in the workspace when it had ended

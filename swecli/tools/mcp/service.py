@@ -20,6 +20,8 @@ _EVENTS = "text/event-stream"
 class Service:
     """A service over streamable HTTP. `auth` adds the user's login to each request; None: there is none."""
 
+    is_given_up = True
+
     def __init__(
         self, name: str, url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
     ) -> None:

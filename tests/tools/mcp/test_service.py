@@ -90,6 +90,21 @@ async def test_a_service_is_called() -> None:
     assert to_result("one", "add", result).for_model.endswith("\n3")
 
 
+async def test_a_service_that_was_started_again_is_reached_by_the_next_call() -> None:
+    port = free_port()
+    start = make_start()
+    with served(USEFUL, "http", str(port), port=port) as url:
+        write_user_file(start, one={"type": "http", "url": url})
+        add = (await approve(start, "one")).tools["add"]
+        run = Connections(start, None)
+        server = only_server(start)
+        assert await run.call(server, add, {"a": 1, "b": 2}, Guard(start.cwd))
+    with pytest.raises(ToolError, match="The MCP server one failed"):
+        await run.call(server, add, {"a": 1, "b": 2}, Guard(start.cwd))
+    with served(USEFUL, "http", str(port), port=port):
+        assert await run.call(server, add, {"a": 1, "b": 2}, Guard(start.cwd))
+
+
 async def test_a_service_that_is_gone_is_named() -> None:
     start = make_start()
     write_user_file(start, one={"url": f"http://127.0.0.1:{free_port()}/mcp"})
