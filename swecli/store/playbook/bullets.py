@@ -133,8 +133,8 @@ class Bullets:
         effects = dict[str, EffectCounts]()
         for row in rows:
             # counts that came with an imported text belong to no delta
-            reworded = rewordings.get(row.number or 0, 0)
-            present = [item for item in verdicts[row.number] if (item.delta or 0) >= reworded]
+            reworded = rewordings.get(row.number or 0, -1)
+            present = [item for item in verdicts[row.number] if (item.delta or 0) > reworded]
             effects[f"P-{row.number}"] = count_effects(present, row.vouched_at)
         return effects
 

@@ -62,7 +62,7 @@ def test_a_separated_fork_begins_with_nothing_and_can_go_back(tmp_path: Path) ->
     assert strategies(proj) == ["we use tabs"]
     back = swecli("playbook", "adopt", separated["shared"], "-C", str(fork))
     assert back.code == 0
-    assert strategies(fork) == strategies(proj) == ["we use tabs", "we use spaces"]
+    assert strategies(fork) == strategies(proj) == ["we use spaces", "we use tabs"]
 
 
 def test_the_sessions_of_a_separated_fork_stay_with_it(tmp_path: Path) -> None:
