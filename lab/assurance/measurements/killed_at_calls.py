@@ -138,6 +138,7 @@ def _make_old(path: Path, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.commit()
+        connection.execute("PRAGMA journal_mode = WAL")  # as every version left it
 
 
 def _upgrade(path: Path, before: Sequence[str]) -> None:
