@@ -304,7 +304,9 @@ def _open_learning(
         learning = LearningService.open(
             sessions, settings, load_prompt("reflect"), instructions, send
         )
-        learning.reflector = replace(learning.reflector, model=model)
+        waits = settings.reflect_with_model and not asks_model
+        missing = "it is asked in the next session" if waits else ""
+        learning.reflector = replace(learning.reflector, model=model, missing=missing)
         yield learning
 
 

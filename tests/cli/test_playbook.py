@@ -151,7 +151,7 @@ def test_a_shell_lists_what_is_open_and_takes_a_decision(run: Run, tmp_path: Pat
     file.write_text("<!-- swecli playbook 1 -->\n- [P-1] answer in rhymes\n")
     run("playbook", "add", "--from", str(file))
     listed = run("playbook", "review").out
-    assert "P-1 answer in rhymes (it comes from another playbook)" in listed
+    assert "P-1 answer in rhymes (it comes from outside of this playbook)" in listed
     assert "swecli playbook review P-1 use" in listed
     assert run("playbook", "review", "P-1", "beside", "P-1").code != 0
     assert run("playbook", "review", "P-1", "use").out.startswith("P-1 is active")

@@ -29,7 +29,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|d-[0-9a-f]{24}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?)?")
 _DURATION = re.compile(r'duration_ms\\": \d+')
-_VARYING = re.compile(r"_at$|^duration_ms$|^pid$|^wait$")
+_VARYING = re.compile(r"_at$|^duration_ms$|^pid$|^wait$|^inode$")
 
 
 class Recorder:
