@@ -90,8 +90,8 @@ async def _one(
     folder: Path,
 ) -> Done:
     work, error = folder / "work", ""
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(task["folder"] / "files", work)
+    _empty(work)
+    shutil.copytree(task["folder"] / "files", work, dirs_exist_ok=True)
     if "setup" in task and not _ends_well(task["setup"], task, work):
         raise BadInput(f"The setup of {name} fails: {task['setup']}")
     runtime = _runtime(task, at[0], models, folder, work)
@@ -123,6 +123,16 @@ async def _one(
     return Done(
         at[0], at[1], name, at[2], solved, totals.usage.total, totals.cost, len(bullets), error
     )
+
+
+def _empty(folder: Path) -> None:
+    """Remove what is in a folder, but not the folder itself: a new one of its name would be another project."""
+    folder.mkdir(exist_ok=True)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _ends_well(command: str, task: Mapping[str, Any], work: Path) -> bool:

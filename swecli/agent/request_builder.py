@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.agent.path_rules import find_rules
 from swecli.config.settings import Settings
 from swecli.context.budget import RequestLimits, is_lean, request_limit
 from swecli.context.epochs import CONDENSE
@@ -42,6 +41,7 @@ from swecli.tools.surroundings import NoSurroundings, Surroundings
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.models.earlier_turn import EarlierTurn
     from swecli.models.finding import Finding
+    from swecli.models.playbook import Bullet
     from swecli.playbook.workspace import StaleStrategies
     from swecli.store.search_results import FoundInteraction
     from swecli.store.session_manager import SessionManager
@@ -305,7 +305,7 @@ class RequestBuilder:
             touched = [
                 str(file.relative_to(self.root)) for file in files if file.is_relative_to(self.root)
             ]
-            rules = find_rules(session.get_playbook().bullets.values(), touched)
+            rules = self._rules_for(session, touched)
             request = SelectionRequest.of(
                 session,
                 query,
@@ -323,6 +323,15 @@ class RequestBuilder:
             bullets = session.get_playbook().bullets
             for name, anchor in anchors.items():
                 bullets[name] = replace(bullets[name], stale=anchor)
+
+    def _rules_for(self, session: Session, files: Sequence[str]) -> list[Bullet]:
+        """Return the strategies that are for one of these files, which are relative to the workspace."""
+        if not files:
+            return []
+        # late: few queries mention a file
+        from swecli.agent.path_rules import find_rules
+
+        return find_rules(session.get_playbook().bullets.values(), files)
 
     def _open_findings(self, session: Session) -> Sequence[Finding]:
         """Load the open review findings in the files that this session has read or changed."""

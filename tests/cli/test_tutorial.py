@@ -19,7 +19,7 @@ OUTPUTS = {
     "remember that the tests run with `python3 -m unittest`": r"\+ The tests run with .*P-1",
     "run the tests": r"The test fails \[P-1\]",
     "fix it and run them again": r"the test passes \[P-1\]",
-    "/playbook": r"P-1 +active +1 +0 +The tests run",
+    "/playbook": r"P-1 +active +this project +you +helped 1 +The tests run",
     "/playbook edit P-1 The tests run with `python3 -m unittest -v`": "P-1 is changed",
     "/undo": r"files: prices\.py",
     "/redo": r"redid T5|restored T5|redone",

@@ -54,7 +54,10 @@ def test_learning_reaches_the_same_state_after_a_kill_at_any_stage(tmp_path: Pat
 
 def test_a_taught_strategy_is_in_the_next_request(tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
-    with StrictProvider([Reply("Noted.", usage=None), Reply("Hello.", usage=None)]) as server:
+    lesson = {"text": "Answers rhyme", "quote": "answers rhyme"}
+    reflection = json.dumps({"lessons": [lesson]})
+    replies = [Reply(text, usage=None) for text in ("Noted.", reflection, "Hello.")]
+    with StrictProvider(replies) as server:
         env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
         for prompt in ("remember that answers rhyme", "hello"):
             command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", f"openai/{OPENAI_MODEL}"]
@@ -69,6 +72,6 @@ def test_a_taught_strategy_is_in_the_next_request(tmp_path: Path) -> None:
             )
             assert done.returncode == 0, done.stderr
         assert server.refusals == []
-        first, second = (json.dumps(body) for body in server.bodies)
+        first, _, second = (json.dumps(body) for body in server.bodies)
         assert "[P-1]" not in first.replace("like [P-1]", "")
         assert "[P-1] Answers rhyme" in second
