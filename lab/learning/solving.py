@@ -127,7 +127,7 @@ async def _one(
 
 def _empty(folder: Path) -> None:
     """Remove what is in a folder, but not the folder itself: a new one of its name would be another project."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
