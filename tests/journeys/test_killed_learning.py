@@ -56,8 +56,8 @@ def test_a_taught_strategy_is_in_the_next_request(tmp_path: Path) -> None:
     project = make_project(tmp_path / "shop")
     lesson = {"text": "Answers rhyme", "quote": "answers rhyme"}
     reflection = json.dumps({"lessons": [lesson]})
-    replies = [Reply(text, usage=None) for text in ("Noted.", reflection, "Hello.")]
-    with StrictProvider(replies) as server:
+    answers = ("Noted.", reflection, "Hello.")
+    with StrictProvider([Reply(text, usage=None) for text in answers]) as server:
         env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
         for prompt in ("remember that answers rhyme", "hello"):
             command = [sys.executable, "-m", "swecli", "-p", prompt, "-m", f"openai/{OPENAI_MODEL}"]

@@ -67,7 +67,7 @@ def test_a_killed_reflection_is_made_when_the_user_reacts_in_the_next_process() 
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.wait_for_exit()
     assert swecli("playbook", "list", "--json").json == []
-    assert "1 of them pending reflection" in swecli("playbook", "list", "--verbose").out
+    assert "2 of them pending reflection" in swecli("playbook", "list", "--verbose").out
     with start_terminal({**SLOW, "delay": 0.0}, more=("-c",)) as terminal:
         terminal.wait(LEARNED)
     assert [row["content"] for row in swecli("playbook", "list", "--json").json] == [LESSON["text"]]
