@@ -110,10 +110,11 @@ def test_a_turn_with_an_approved_edit_and_a_refused_command_is_resumed_later(
             terminal.wait(r"^>")
             terminal.line("what did we do?")
             terminal.wait("We changed the tax")
+            terminal.settle()
         assert server.refusals == []
         asked = [body for body in server.bodies if not body.get("tools")]
         assert len(asked) == 1, "a refusal is friction: the model was asked to reflect, once"
-        assert "what did we do?" in str(asked), "beside the next turn, with the reaction"
+        assert "what did we do?" in str(asked), "after the next turn, with the reaction"
         assert "raise the tax to 21 %" in str(turn_requests(server)[4])
 
 

@@ -317,7 +317,7 @@ async def test_ctrl_d_asks_what_is_open_before_it_leaves_and_enter_leaves_it_ope
         leaving.append(asyncio.get_running_loop().create_task(leave(pipe, repl)))
 
     played = await play("/playbook add --from other.md\rgo\r", ["Done."], hooks=start_leaving)
-    assert titles == ["Use P-1 in prompts? (it comes from another playbook)"]
+    assert titles == ["Use P-1 in prompts? (it comes from outside of this playbook)"]
     assert "P-1 answer in rhymes" in played.text
     assert "to continue this session" in played.text
     assert leaving[0].done()
