@@ -24,6 +24,7 @@ MODES = ("ask", "edits", "auto")
 PROJECT = {
     "shop/__init__.py": "",
     "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
+    "tests/__init__.py": "",
     "tests/test_prices.py": (
         "import unittest\nfrom shop.prices import total\n\n"
         "class Total(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(total([1, 2]), 3)\n"
@@ -57,10 +58,11 @@ CACHES = (
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, the program that it needs, and what the model says beside it."""
+    """A command, the program that it needs and the module of its Python, and what the model says beside it."""
 
     text: str
     needs: str = "git"
+    module: str = ""
     is_job: bool = False
     reason: str = ""  # why it has to leave the sandbox, "" if it need not
 
@@ -81,7 +83,7 @@ COMMANDS = (
     Command("ls shop tests"),
     Command("cat shop/prices.py | head -20"),
     Command("python3 -m unittest -q"),
-    Command("python3 -m pytest -q tests", needs="pytest"),
+    Command("python3 -m pytest -q tests", module="pytest"),
     Command("npm test", needs="npm"),
     Command("node --test shop.test.js", needs="node"),
     Command("sed -i 's/sum(prices)/round(sum(prices), 2)/' shop/prices.py"),
@@ -145,11 +147,11 @@ def plain_path() -> str:
     return f"{programs}:{os.environ['PATH']}"
 
 
-def is_installed(program: str) -> bool:
-    """Return whether a program is there, or a module of the Python of the day's work."""
-    if shutil.which(program):
-        return True
-    words = ["python3", "-c", f"import {program}"]
+def can_run(command: Command) -> bool:
+    """Return whether the program of a command is there, and its module in the Python of the day's work."""
+    if not shutil.which(command.needs):
+        return False
+    words = ["python3", "-c", f"import {command.module or 'sys'}"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
@@ -158,7 +160,7 @@ async def day_of_work(folder: Path, sandbox: str, mode: str) -> list[Outcome]:
     with yes."""
     folder.mkdir(parents=True, exist_ok=True)
     make_project(folder)
-    commands = [command for command in COMMANDS if is_installed(command.needs)]
+    commands = [command for command in COMMANDS if can_run(command)]
     replies = [
         reply for one in commands for reply in (calls(("run_command", _arguments(one))), "done")
     ]

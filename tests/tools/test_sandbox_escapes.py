@@ -46,4 +46,5 @@ def test_no_command_gets_out_of_the_sandbox_but_in_the_published_ways(user: str)
     escaped = {name: how for name, how in found.items() if how}
     known = {f"{attempt.group}: {attempt.name}" for attempt in ATTEMPTS if attempt.known}
     assert {name: how for name, how in escaped.items() if name not in known} == {}
-    assert known <= escaped.keys(), "prevented by now: remove `known` from these"
+    if os.geteuid() == 0:  # an ordinary user has no place outside a home, which is hidden
+        assert known <= escaped.keys(), "prevented by now: remove `known` from these"

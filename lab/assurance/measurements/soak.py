@@ -160,8 +160,15 @@ def _look(pid: int, turn: int) -> _Sample:
     status = Path(f"/proc/{pid}/status").read_text()
     kilobytes = int(status.split("VmRSS:")[1].split()[0])
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    handles = list(Path(f"/proc/{pid}/fd").iterdir())
-    return _Sample(turn, kilobytes // 1000, len(handles), len(children))
+    return _Sample(turn, kilobytes // 1000, _count_handles(pid), len(children))
+
+
+def _count_handles(pid: int) -> int:
+    """Count the open handles of a process; 0 for an ordinary user, who may not see those of one that holds keys."""
+    try:
+        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except PermissionError:
+        return 0
 
 
 def _judge_store(path: Path, turns: int) -> list[str]:
