@@ -95,11 +95,14 @@ def read_json(stored: str | float) -> Any:
 
 def read_arguments(stored: object) -> JsonObject:
     """Return the stored arguments of a call. What is no JSON object becomes the only field of one, MALFORMED: they are
-    sent with each later request of the session, and must not end them all."""
+    sent with each later request of the session, and must not end them all. What is nested deeper than the store writes
+    it is shortened: how deep a value can be read and written differs between versions of Python."""
     try:
         value = json.loads(stored) if isinstance(stored, str) else stored
     except (ValueError, RecursionError):
         value = stored
+    if isinstance(stored, str) and stored.count("[") + stored.count("{") > _DEEPEST_JSON:
+        value = clean_json(value)
     return value if isinstance(value, dict) else {MALFORMED: str(stored)}
 
 

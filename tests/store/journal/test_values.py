@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.store.journal.values import LARGEST, clamp, clean_json, clean_text
+from swecli.store.journal.values import LARGEST, clamp, clean_json, clean_text, read_arguments
 
 ANY_TEXT = st.text(st.characters(codec=None))
 ANY_JSON = st.recursive(
@@ -70,3 +70,9 @@ def test_values_that_json_lacks_become_text() -> None:
 @pytest.mark.parametrize(("number", "kept"), [(5, 5), (10**30, LARGEST), (-(10**30), -LARGEST - 1)])
 def test_numbers_are_clamped_to_64_bits(number: int, kept: int) -> None:
     assert clamp(number) == kept
+
+
+def test_stored_arguments_can_be_written_again_however_deep_they_are() -> None:
+    for depth in (90, 900, 3_000, 90_000):
+        arguments = read_arguments('{"path": ' + "[" * depth + "]" * depth + "}")
+        assert json.dumps(arguments, indent=2)
