@@ -506,17 +506,17 @@ _NAMES_ONLY = (
     "--name-only", "-z", "--no-renames", "--no-relative", "--no-color", "--format=",
 )  # fmt: skip
 _MAX_NAMES = 2_000_000  # bytes
-_HEX = re.compile(r"\^?([0-9a-fA-F]{4,64})(?:[\^~@].*)?", re.DOTALL)
 
 
 def names_content(folder: Path, environ: Mapping[str, str], word: str) -> bool:
-    """Return whether a word, or an end of a range, is the id of a file's content, which has no path to check."""
+    """Return whether a word, or an end of a range, is the id of a file's content, or a tag of one, which has no path to
+    check."""
     env = read_only_environment(environ)
     for piece in re.split(r"\.\.\.?", word):
-        match = _HEX.fullmatch(piece)
-        if match is None:
+        name = re.split(r"[\^~]", piece.removeprefix("^"), maxsplit=1)[0]
+        if not name or name.startswith("-") or ":" in name:
             continue
-        kind = _query(folder, env, "cat-file", "-t", match[1]) or b""
+        kind = _query(folder, env, "cat-file", "-t", f"{name}^{{}}") or b""
         if kind.strip() == b"blob":
             return True
     return False

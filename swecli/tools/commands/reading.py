@@ -138,7 +138,11 @@ def _check(command: SimpleCommand, place: _Place) -> None:
     if not form.operands and operands:
         raise _Doubt(f"{_short(f'{name} {operands[0].raw}')} may do more than read")
     if form.operands != "text":
-        for operand in operands[1 if form.operands == "text+paths" else 0 :]:
+        # a text that is a wildcard becomes the names of files, and all but the first are read
+        has_text = form.operands == "text+paths" and not any(
+            operand.has_wildcard for operand in operands[:1]
+        )
+        for operand in operands[1 if has_text else 0 :]:
             _check_operand(operand, place, is_revision=form.operands == "revisions")
     if name.startswith("git "):
         _check_git(name.removeprefix("git "), form, chosen, words, place)
@@ -266,10 +270,13 @@ def _check_git(
     risk = find_program_risk(place.base, place.environ, diffs=has_diffs, work_tree=reads_files)
     if risk:
         raise _Doubt(risk)
-    if not form.shows_contents(chosen):
-        return
-    if any(names_content(place.base, place.environ, word) for word in words):
+    shows_contents = form.shows_contents(chosen)
+    # what an object is a file's contents of, `git show` prints whole, whatever its options
+    prints_objects = shows_contents or name == "show"
+    if prints_objects and any(names_content(place.base, place.environ, word) for word in words):
         raise _Doubt("shows files that are not known in advance")
+    if not shows_contents:
+        return
     paths = shown_paths(place.base, place.environ, [name], words)
     if paths is None:
         raise _Doubt("shows files that are not known in advance")

@@ -120,6 +120,8 @@ def test_the_plain_forms_run_without_approval(plain_repository: Path) -> None:
         ("cat link_env", ".env may contain secrets"),
         ("cat *", "key.pem may contain secrets"),
         ("cat < link_env", ".env may contain secrets"),
+        ("grep * -v", "key.pem may contain secrets"),
+        ("grep -c .e* -w", ".env may contain secrets"),
         ("for i in 1 2; do ls; done", "contains for i in 1 2; do ls; done"),
         ("ls; cd src", "cd may do more than read"),
         ("cd src; ls", "followed only at the start: `cd FOLDER && …`"),
@@ -133,6 +135,24 @@ def test_the_plain_forms_run_without_approval(plain_repository: Path) -> None:
 )
 def test_the_reason_names_what_may_do_more(workspace: Path, command: str, why: str) -> None:
     assert why in why_uncovered(command, Guard(workspace), os.environ)
+
+
+@pytest.mark.parametrize("options", ["", "--stat", "--name-only --oneline"])
+@pytest.mark.parametrize("name", ["id", "tag"])
+def test_contents_that_git_shows_without_a_path_require_approval(
+    plain_repository: Path, name: str, options: str
+) -> None:
+    content = subprocess.run(
+        ["git", "hash-object", "-w", ".env"], cwd=plain_repository, check=True, capture_output=True
+    )
+    word = content.stdout.decode().strip()
+    if name == "tag":
+        git(plain_repository, "tag", "-f", "of-content", word)
+        word = "of-content"
+    command = f"git show {options} {word}"
+    why = why_uncovered(command, Guard(plain_repository), os.environ)
+    assert why == "shows files that are not known in advance"
+    assert why_uncovered(f"git show {options} HEAD", Guard(plain_repository), os.environ) == ""
 
 
 def test_every_reason_is_one_short_phrase(workspace: Path) -> None:
