@@ -37,5 +37,5 @@ def _read_line(path: Path) -> str:
     """Return the text of a file, "" if it cannot be read."""
     try:
         return read_regular(path, _MAX_BYTES).decode("utf-8", "replace").strip()
-    except OSError:
+    except (OSError, ValueError):  # a path with a NUL byte, too
         return ""

@@ -321,14 +321,22 @@ def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]
     -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
     given = child_environment(environ)
     own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
-    index = (top / own_environment(environ).get("GIT_INDEX_FILE", "")).resolve()
-    link = top / ".git"
-    if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
-        target = os.fsdecode(read_regular(link))
-        link = top / target.removeprefix("gitdir:").strip("\n ")
-    if index.is_relative_to(link.resolve()) and index.is_file():
+    # not Path.resolve: it raises for a link to itself
+    index = Path(os.path.realpath(top / own_environment(environ).get("GIT_INDEX_FILE", "")))
+    if index.is_relative_to(_git_folder(top)) and index.is_file():
         own["GIT_INDEX_FILE"] = str(index)
     return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
+
+
+def _git_folder(top: Path) -> str:
+    """Return the real path of a repository's git folder; that of `.git` itself if it names none, which git complains
+    of."""
+    link = top / ".git"
+    if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
+        with suppress(OSError, ValueError):
+            target = os.fsdecode(read_regular(link))
+            return os.path.realpath(top / target.removeprefix("gitdir:").strip("\n "))
+    return os.path.realpath(link)
 
 
 def _disable_filters(output: bytes) -> dict[str, str]:

@@ -354,6 +354,8 @@ class Sandbox:
         for folder in self._above_own(guarded):
             options[folder] = ["--bind", folder, folder]  # as above
         for path in guarded.protected:
+            if os.path.islink(path) and not os.path.exists(path):  # noqa: PTH110, PTH114  strings are quicker here
+                continue  # it leads nowhere, or to itself: there is nothing to mount, and it is put back
             is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
             source = str(self._private / "empty") if is_missing else path
             options[path] = ["--ro-bind-try", source, path]
