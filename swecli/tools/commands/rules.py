@@ -26,6 +26,8 @@ _UNKNOWN = "\0"  # in a text that is matched: what only a wildcard covers
 _SPLITTING = re.compile(r"[\s;&|(){}`'\"/\\]+")
 _CODE = re.compile(r"[\s;&|()]")  # in a word: it may be a program of its own
 _INLINE = re.compile(r"-\w*[ce]")  # POSIX sh -c; python -c; perl, ruby and node -e
+_PRINTING = frozenset({"echo", "printf"})  # what they print is in their words
+_OF_GIT = "git-"  # begins the programs that git's subcommands are
 _MAX_NESTING = 4  # of commands in words of others
 _PHRASE = 8  # words of a text that are compared with a rule at a time
 _MAX_OPTIONS = 6  # before a subcommand; each may take the next word as its value
@@ -131,7 +133,10 @@ def _readings(command: str, nesting: int = 0) -> Iterator[str]:
         for start in range(starts):
             for words in _without_options(texts[start:]):
                 yield " ".join(words)
-                yield " ".join([words[0].rsplit("/", 1)[-1], *words[1:]])
+                name = words[0].rsplit("/", 1)[-1]
+                yield " ".join([name, *words[1:]])
+                if name.startswith(_OF_GIT):
+                    yield " ".join(["git", name.removeprefix(_OF_GIT), *words[1:]])
         if nesting < _MAX_NESTING and _reaches_shell(simple, line):
             for code in _codes(simple):
                 yield from _readings(code, nesting + 1)
@@ -166,14 +171,27 @@ def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -
     """Return why it cannot be told whether a pattern is for something that a command runs, "" if it can."""
     if not line.is_parsed:
         return line.problem
-    for command in line.commands:
+    receivers = [command.program for command in line.commands if command.operator == "|"]
+    running = [program for program in receivers if program not in inert_programs()]
+    for before, command in zip((None, *line.commands), line.commands, strict=False):
         program = command.program
         if not program:
             return f"{one_line(command.words[0].raw)} is only known to the shell"
-        if program in inert_programs():
+        if renamed := _what_renames(command):
+            return f"{renamed} gives a command another name"
+        if program in inert_programs() and not running:
             continue
         if program == "eval" and not all(word.is_known for word in command.words):
             return "eval runs what only the shell knows"
+        if _is_open_to(command, patterns):
+            return f"{program} runs words that only its input knows"
+        if (
+            before is not None
+            and command.operator == "|"
+            and program.endswith("sh")
+            and not _prints_words(before)
+        ):
+            return f"{program} runs what it is given"
         inline = _inline_code(command)
         if inline is not None and not (inline.is_known and program.endswith("sh")):
             return f"{program} runs code of its own"
@@ -187,8 +205,38 @@ def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -
                 if reason:
                     return reason
             elif any(_matches(pattern, text) for text in _phrases(code) for pattern in patterns):
-                return f"{program} is given {one_line(code, 40)!r}"
+                receiver = running[0] if program in inert_programs() else program
+                return f"{receiver} is given {one_line(code, 40)!r}"
     return ""
+
+
+def _what_renames(command: SimpleCommand) -> str:
+    """Return what of a command lets a later word stand for another command, "" if nothing does."""
+    texts = [word.text for word in command.words]
+    if command.program == "alias" and len(texts) > 1:
+        return "alias"
+    if command.program == "git" and any(text.startswith("alias.") for text in texts):
+        return "an alias of git"
+    return ""
+
+
+def _is_open_to(command: SimpleCommand, patterns: Sequence[str]) -> bool:
+    """Return whether xargs may complete its words to what a pattern names."""
+    if command.program != "xargs":
+        return False
+    texts = [word.text.rsplit("/", 1)[-1] for word in command.words]
+    begun = [
+        " ".join(words)
+        for start in range(1, len(texts))
+        for words in _without_options(texts[start:])
+    ]
+    return any(pattern.startswith(f"{text} ") for pattern in patterns for text in begun)
+
+
+def _prints_words(command: SimpleCommand) -> bool:
+    """Return whether what a command prints is known: the words of `echo`, or a here-document."""
+    is_plain = command.program in _PRINTING and all(word.is_known for word in command.words)
+    return is_plain or bool(command.input)
 
 
 def _phrases(code: str) -> Iterator[str]:

@@ -164,7 +164,7 @@ class _Reader:
         self.cuts: dict[tuple[int, int], bytes] = {}
         self._nesting = nesting
         self._operator = ""
-        self._given = -1  # the index of the command that gets the next here-document
+        self._given = 0  # the index of the command that gets the next here-document
 
     def read(self, root: Node) -> None:
         pending = [root]
@@ -176,7 +176,7 @@ class _Reader:
                 self._add_command(node)
                 self._add_lone_dash(node)
             elif node.type in _REDIRECTIONS:
-                self._add_redirection(node)
+                self._give(self._add_redirection(node))
             elif node.type in _OPERATORS:
                 self._operator = node.type
                 self.tokens.append(node.type)
@@ -197,15 +197,19 @@ class _Reader:
             self._given = len(self.commands) - 1
         if node.type == "heredoc_body":
             self._read_substitutions(node)
-            if self._given >= 0:
-                given = self.commands[self._given]
-                self.commands[self._given] = replace(given, input=_text(node))
+            self._give(_text(node), self._given)
+
+    def _give(self, text: str, index: int = -1) -> None:
+        """Note what a command gets as its input: the last one, or that at an index."""
+        if text and self.commands and index < len(self.commands):
+            self.commands[index] = replace(self.commands[index], input=text)
 
     def _add_command(self, node: Node) -> None:
         words = []
+        given = ""
         for child in node.children:
             if child.type in _REDIRECTIONS:
-                self._add_redirection(child)
+                given = self._add_redirection(child) or given
             elif child.type == "variable_assignment":
                 self._add_unsupported(child)
                 self._read_substitutions(child)
@@ -217,7 +221,7 @@ class _Reader:
         program = words[0]
         if not program.is_known or program.has_wildcard or "=" in program.text:
             self.problem = self.problem or "does not name its program by a plain word"
-        self.commands.append(SimpleCommand(tuple(words), self._operator))
+        self.commands.append(SimpleCommand(tuple(words), self._operator, given))
         self._operator = ";"
 
     def _add_lone_dash(self, node: Node) -> None:
@@ -233,18 +237,22 @@ class _Reader:
         self.commands[-1] = replace(command, words=(*command.words, Word("-", "-")))
         self.tokens.append("-")
 
-    def _add_redirection(self, node: Node) -> None:
+    def _add_redirection(self, node: Node) -> str:
+        """Note a file. Returns the text of a here-string, "" of another redirection."""
         target = node.children[-1]
         operators = [child for child in node.children[:-1] if child.is_named or child.type.strip()]
         operator = operators[-1].type if operators else ""
         self.tokens += map(_text, operators)
         word = self._read_word(target)
-        if operator == "<<<" or (operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text)):
-            return
+        if operator == "<<<":
+            return word.text
+        if operator in (">&", "<&") and _DESCRIPTOR.fullmatch(word.text):
+            return ""
         if not word.is_known:
             self._add_unsupported(node)
         if word.text != "/dev/null":
             (self.inputs if operator.startswith("<") else self.outputs).append(word.text)
+        return ""
 
     def _read_word(self, node: Node) -> Word:
         """Return a word; the commands that its substitutions run are read as well."""

@@ -210,6 +210,7 @@ def test_a_deny_rule_does_not_match_other_commands(command: str) -> None:
     [
         "git -C . push origin b:x", "git --no-pager push", "git -c push.default=current push", "git -C a -c b=c push",
         "2>/dev/null git push", "/usr/bin/git push", "git\tpush", "env -i git push", "sh -c 'cd x; git -C . push'",
+        "git-push", "/usr/lib/git-core/git-push", "bash <<< 'git push'",
     ],
 )  # fmt: skip
 def test_options_before_the_subcommand_do_not_hide_it(command: str) -> None:
@@ -224,11 +225,31 @@ def test_options_before_the_subcommand_do_not_hide_it(command: str) -> None:
         ("eval $x", "eval runs"), ("sh -c \"$x\"", "sh runs code"),
         ("python3 -c 'import os; os.remove(1)'", "python3 runs code"),
         ("python3 - <<'E'\nos.system('rm x')\nE", "python3 is given"), ("perl -e 'unlink 1; 2'", "perl runs code"),
+        ("alias r=rm; r x", "alias gives"), 
+        ("ls | sh", "sh runs what it is given"), ("echo cm0geA== | base64 -d | sh", "sh runs what it is given"),
+        ("echo \"$x\" | bash", "bash runs what"), ("echo 'os.system(\"rm x\")' | python3", "python3 is given"),
+        ("cat <<'E' | python3\nos.system('rm x')\nE", "python3 is given"), ("at now <<< 'rm x'", "at is given"),
         ("echo 'unclosed; rm x", "cannot be parsed"), ("pytest -k 'rm or mv'", "pytest is given"),
     ],
 )  # fmt: skip
 def test_a_command_that_may_run_what_a_rule_names_is_unclear(command: str, why: str) -> None:
     assert why in RUN.unclear(["rm *"], command)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("git -c alias.p=push p", "an alias of git gives"),
+        ("echo push | xargs git", "xargs runs words"),
+        ("echo push | xargs -n1 /usr/bin/git -C .", "xargs runs words"),
+    ],
+)
+def test_words_that_come_from_elsewhere_are_unclear(command: str, why: str) -> None:
+    assert why in RUN.unclear(["git push*"], command)
+    assert (
+        RUN.unclear(["git push*"], "ls | xargs git add; echo ls | sh; grep 'git push' a | head")
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
