@@ -14,6 +14,7 @@ from swecli.tools.command_limits import reached_limits
 from swecli.tools.permissions import Permissions
 from swecli.tools.sandbox import Sandbox
 from tests.tools.conftest import RunTool
+from tests.tools.test_processes import has_ended, processes_running
 
 STARTS = """
 import threading, time
@@ -44,6 +45,19 @@ async def test_a_program_that_starts_ever_more_processes_is_told_of_the_limit(
     result = await run("run_command", command=f"ulimit -u; ulimit -u 50; {program} starts.py")
     assert "4915" in result.for_model.splitlines()
     assert "4,915 processes and threads at once]" in result.for_model
+
+
+async def test_a_command_that_forks_for_ever_is_ended_with_all_it_started(
+    run: RunTool, program: str
+) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("the kernel does not limit the processes of root")
+    # a lower limit, as above
+    command = "ulimit -u 60; forever() { forever | forever & }; forever; sleep 1; echo went on"
+    result = await run("run_command", command=command)
+    assert "Resource temporarily unavailable" in result.for_model
+    assert result.for_model.endswith("went on")
+    assert all([await has_ended(pid) for pid in processes_running("forever | forever")])
 
 
 async def test_a_program_that_opens_ever_more_files_is_told_of_the_limit(

@@ -218,6 +218,28 @@ async def test_what_the_user_saves_while_a_command_runs_stays(
     assert "elsewhere now: web/AGENTS.md" in job.text
 
 
+async def test_what_the_user_commits_and_sets_while_a_command_runs_stays(
+    run: RunTool, ctx: ToolContext, root: Path
+) -> None:
+    git(root, "init", "-q")
+    make(root, "a.txt", "one\n")
+    waits = "touch begun; until [ -e end ]; do sleep 0.02; done; git status --short"
+    await run("run_command", command=waits, background=True)
+    while not (root / "begun").exists():
+        await asyncio.sleep(0.02)
+    git(root, "add", "a.txt")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "by the user")
+    git(root, "config", "core.pager", "less")
+    await run("read_result", call_id="job-1")
+    (root / "end").touch()
+    [job] = ctx.commands.jobs.all
+    await asyncio.wait({job.task})
+    assert "by the user" in git(root, "log", "--oneline")
+    assert git(root, "config", "core.pager") == "less\n"
+    assert "a.txt" not in job.text, "it sees the commit"
+    assert "replaced" not in job.text
+
+
 async def test_what_a_job_exchanged_is_in_its_place_again_at_its_end(
     run: RunTool, ctx: ToolContext, root: Path
 ) -> None:
