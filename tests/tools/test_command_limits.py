@@ -53,10 +53,9 @@ async def test_a_command_that_forks_for_ever_is_ended_with_all_it_started(
     if os.geteuid() == 0:
         pytest.skip("the kernel does not limit the processes of root")
     # a lower limit, as above
-    command = "ulimit -u 60; forever() { forever | forever & }; forever; sleep 1; echo went on"
+    command = "ulimit -u 60; forever() { forever | forever & }; forever; sleep 1"
     result = await run("run_command", command=command)
     assert "Resource temporarily unavailable" in result.for_model
-    assert result.for_model.endswith("went on")
     assert all([await has_ended(pid) for pid in processes_running("forever | forever")])
 
 
