@@ -19,10 +19,10 @@ def measure(count: int) -> list[Row]:
 
 
 _METHOD = """\
-Command lines are generated from the table of programs: options and operands in any order, wildcards, scripts of awk
-and sed, pipes, with a hostile environment and repository. Those that need no approval are run **without the sandbox**
-that confines them in a session, in a jail whose programs, secrets and files are traps. A command holds if it changes
-no file, starts no program outside of the table and prints no secret."""
+Command lines are generated from the plain forms that run unasked where there is no sandbox: options and operands in any
+order, wildcards, scripts of awk and sed, pipes, with a hostile environment and repository. Those that need no approval
+are run **without a sandbox**, in a jail whose programs, secrets and files are traps. A command holds if it changes no
+file, starts no program that has no plain form and prints no secret."""
 
 UNASKED_COMMANDS = Measurement(
     "Commands that run unasked",
