@@ -80,6 +80,11 @@ def test_what_the_kernel_refuses_is_said_in_one_line(
     assert "\n" not in sandbox.describe()
 
 
+def test_where_no_program_is_there_the_line_says_how_to_install_it(root: Path, real: Path) -> None:
+    described = Sandbox("auto", root, {"PATH": "/nowhere"}).describe()
+    assert "bubblewrap is not installed: install it as your system does" in described
+
+
 def test_a_real_kernel_that_makes_no_more_namespaces_has_no_sandbox(root: Path) -> None:
     unshare = shutil.which("unshare")
     if unshare is None:
