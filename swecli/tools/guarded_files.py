@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -47,8 +48,21 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     opened = tuple(_shown_outside(guard))
     if profile == "read-only":
         return GuardedFiles(tuple(hidden), opened=opened)
+    protected = _protected(guard, env, every(), by_rules)
+    return replace(protected, hidden=tuple(hidden), opened=opened)
+
+
+def find_protected_files(guard: Guard, env: Mapping[str, str]) -> GuardedFiles:
+    """Return only what is protected. Raises ToolError."""
+    return _protected(guard, env, list_tree(guard.root.resolve(), env), _named_by_rules(guard, env))
+
+
+def _protected(
+    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
+) -> GuardedFiles:
+    root = guard.root.resolve()
     protected_folders = find_protected_folders(root)
-    paths = [*protected_folders.folders, *_find_protected_files(guard, env, every(), by_rules)]
+    paths = [*protected_folders.folders, *_find_protected_files(guard, env, every, by_rules)]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
     protected.update(linked_places(root, protected_folders.links))
@@ -57,9 +71,10 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     repositories.update(protected_folders.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
-    every_git = tuple(sorted(repositories))
     return GuardedFiles(
-        tuple(hidden), tuple(sorted(protected)), protected_folders.links, opened, every_git
+        protected=tuple(sorted(protected)),
+        links=protected_folders.links,
+        repositories=tuple(sorted(repositories)),
     )
 
 

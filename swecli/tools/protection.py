@@ -8,7 +8,7 @@ from threading import Lock
 
 from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard, Writing
-from swecli.tools.guarded_files import find_guarded_files
+from swecli.tools.guarded_files import find_protected_files
 from swecli.tools.put_back import look, look_again, put_back
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 
@@ -40,7 +40,7 @@ class Protection:
             return []
         with self._lock:
             try:
-                now = find_guarded_files(self._guard, self._env, self._profile)
+                now = find_protected_files(self._guard, self._env)
             except ToolError as error:
                 return [f"what it did to files that start programs is not known: {error}"]
             root = self._sandbox.root

@@ -482,7 +482,8 @@ def _made_by_vite(folder: str) -> list[str]:
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(Path(path).is_relative_to(folder) for folder in folders)
+    # by their texts: many paths are compared before each command
+    return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def _is_folder(path: str) -> bool:
