@@ -9,7 +9,7 @@ import pytest
 
 from lab.assurance.measurements import MEASUREMENTS
 from lab.assurance.measurements.page import make_page
-from lab.assurance.measurements.rows import Measurement, Row
+from lab.assurance.measurements.rows import Measurement, Row, Taken
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "what-holds.md"
 CASES = [
@@ -35,8 +35,17 @@ def test_the_page_describes_each_measurement_as_it_is_made() -> None:
 def test_what_did_not_hold_is_listed_on_the_page() -> None:
     measurement = Measurement("Doors", "Each is pushed.", lambda count: [], 1, 2)
     rows = [Row("closed", 3, ["the second | one"]), Row("locked", 1)]
-    page = make_page([measurement], {"Doors": rows}, "a machine")
+    page = make_page([measurement], {"Doors": Taken("a machine", rows)}, "a machine")
     assert "2 rows, 1 of them with failures" in page
     assert "| closed | 3 | **2** |" in page
     assert "- the second | one\n" in page
     assert "| locked | 1 | 1 |" in page
+
+
+def test_what_was_measured_with_another_version_says_so() -> None:
+    measurements = [Measurement(name, "", lambda count: [], 1, 2) for name in ("Doors", "Windows")]
+    rows = [Row("closed", 1)]
+    taken = {"Doors": Taken("swecli 2", rows), "Windows": Taken("swecli 1", rows)}
+    doors, windows = make_page(measurements, taken, "swecli 2").split("## Windows")
+    assert doors.count("Measured with") == 1
+    assert "Measured with swecli 1.\n" in windows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lab.assurance.measurements.rows import Measurement, Row
+from lab.assurance.measurements.rows import Measurement, Row, Taken
 
 _HEAD = "<!-- Written by lab/assurance/what_holds: make it anew, do not edit it. -->\n\n"
 _INTRODUCTION = """# What holds, measured
@@ -23,19 +23,20 @@ What the sandbox keeps in has [its own page](../reference/sandbox.md).
 _MOST = 12  # failures that are listed of one row
 
 
-def make_page(
-    measurements: Sequence[Measurement], rows: Mapping[str, Sequence[Row]], machine: str
-) -> str:
-    """Return the page in Markdown. `rows` are by title; `machine` names versions and kernel."""
+def make_page(measurements: Sequence[Measurement], taken: Mapping[str, Taken], machine: str) -> str:
+    """Return the page in Markdown. What was `taken` is by title; `machine` names versions and kernel, and a measurement
+    that was taken with others says so."""
     parts = [_HEAD, _INTRODUCTION.format(machine=machine)]
-    all_rows = [row for found in rows.values() for row in found]
+    all_rows = [row for found in taken.values() for row in found.rows]
     failing = sum(bool(row.failures) for row in all_rows)
     parts.append(f"{len(all_rows)} rows, {failing} of them with failures.\n")
     for measurement in measurements:
-        parts.append(
-            f"\n## {measurement.title}\n\n{measurement.method}\n\n{_table(rows[measurement.title])}"
-        )
-        parts += [_failures(row) for row in rows[measurement.title] if row.failures]
+        found = taken[measurement.title]
+        parts.append(f"\n## {measurement.title}\n\n{measurement.method}\n\n")
+        if found.machine != machine:
+            parts.append(f"Measured with {found.machine}.\n\n")
+        parts.append(_table(found.rows))
+        parts += [_failures(row) for row in found.rows if row.failures]
     return "".join(parts)
 
 

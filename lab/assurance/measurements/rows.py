@@ -22,6 +22,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """The rows of one measurement, and what they were taken with: versions and kernel."""
+
+    machine: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A section of the page. `method` says what is done and what counts as held.
 
