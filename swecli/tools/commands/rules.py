@@ -179,22 +179,11 @@ def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -
             return f"{one_line(command.words[0].raw)} is only known to the shell"
         if renamed := _what_renames(command):
             return f"{renamed} gives a command another name"
-        if program in inert_programs() and not running:
+        is_inert = program in inert_programs()
+        if is_inert and not running:
             continue
-        if program == "eval" and not all(word.is_known for word in command.words):
-            return "eval runs what only the shell knows"
-        if _is_open_to(command, patterns):
-            return f"{program} runs words that only its input knows"
-        if (
-            before is not None
-            and command.operator == "|"
-            and program.endswith("sh")
-            and not _prints_words(before)
-        ):
-            return f"{program} runs what it is given"
-        inline = _inline_code(command)
-        if inline is not None and not (inline.is_known and program.endswith("sh")):
-            return f"{program} runs code of its own"
+        if not is_inert and (reason := _why_open(command, before, patterns)):
+            return reason
         for code in _codes(command):
             if _reaches_shell(command, line):
                 reason = (
@@ -205,8 +194,25 @@ def _why_unclear(line: CommandLine, patterns: Sequence[str], nesting: int = 0) -
                 if reason:
                     return reason
             elif any(_matches(pattern, text) for text in _phrases(code) for pattern in patterns):
-                receiver = running[0] if program in inert_programs() else program
+                receiver = running[0] if is_inert else program
                 return f"{receiver} is given {one_line(code, 40)!r}"
+    return ""
+
+
+def _why_open(command: SimpleCommand, before: SimpleCommand | None, patterns: Sequence[str]) -> str:
+    """Return why it is not known what a program runs that may run others, "" if it is. `before` is the command before
+    it on its line."""
+    program = command.program
+    if program == "eval" and not all(word.is_known for word in command.words):
+        return "eval runs what only the shell knows"
+    if _is_open_to(command, patterns):
+        return f"{program} runs words that only its input knows"
+    is_shell = program.endswith("sh")
+    if is_shell and command.operator == "|" and not _prints_words(before):
+        return f"{program} runs what it is given"
+    inline = _inline_code(command)
+    if inline is not None and not (inline.is_known and is_shell):
+        return f"{program} runs code of its own"
     return ""
 
 
@@ -233,8 +239,10 @@ def _is_open_to(command: SimpleCommand, patterns: Sequence[str]) -> bool:
     return any(pattern.startswith(f"{text} ") for pattern in patterns for text in begun)
 
 
-def _prints_words(command: SimpleCommand) -> bool:
+def _prints_words(command: SimpleCommand | None) -> bool:
     """Return whether what a command prints is known: the words of `echo`, or a here-document."""
+    if command is None:
+        return False
     is_plain = command.program in _PRINTING and all(word.is_known for word in command.words)
     return is_plain or bool(command.input)
 

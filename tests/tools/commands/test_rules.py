@@ -253,7 +253,16 @@ def test_words_that_come_from_elsewhere_are_unclear(command: str, why: str) -> N
 
 
 @pytest.mark.parametrize(
-    "command", ["pytest -q $x", "make test", "sh -c 'ls; make'", "sed -n 1,5p a", "python3 a.py"]
+    "command",
+    [
+        "pytest -q $x",
+        "make test",
+        "sh -c 'ls; make'",
+        "sed -n 1,5p a",
+        "python3 a.py",
+        "grep -c 'a b' f | awk 1",
+        "git -c user.name='a b' log | python3 a.py",
+    ],
 )
 def test_what_runs_nothing_that_a_rule_names_is_clear(command: str) -> None:
     assert RUN.unclear(["rm *"], command) == ""
