@@ -197,6 +197,13 @@ class Runtime:
         event loop."""
         return self.open_sandbox().missing
 
+    @property
+    def lost_sandbox(self) -> str:
+        """Why the commands that were asked for had no sandbox, "" if none was asked for, or the user wants none."""
+        if self._sandbox is None or self.start.settings.sandbox == "off":
+            return ""
+        return self._sandbox.missing
+
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on, until the program ends."""
         self.agent.permissions.mode = mode

@@ -102,6 +102,8 @@ class _Run:
                 self.runtime.sessions.drop_query()
             writer.refuse(error)
             code = error.exit_code
+        if reason := self.runtime.lost_sandbox:
+            writer.note(f"there is no sandbox, so commands ran as you: {reason}")
         # not after an interrupt, nor with a provider that has just failed
         await _reflect(self.runtime, writer, ask=code == 0)
         return code

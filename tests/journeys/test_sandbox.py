@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,22 @@ def test_a_run_leaves_nothing_of_its_commands_in_the_temporary_folder(tmp_path: 
     done = swecli("-p", "run", "-m", model, "--mode", "auto", environ=environ)
     assert (done.code, done.out) == (0, "Done.\n")
     assert list(temporary.iterdir()) == []
+
+
+WITHOUT_NETWORKS = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["auto", "off"])
+def test_a_run_for_a_script_says_once_that_the_kernel_makes_no_sandbox(setting: str) -> None:
+    unshare = ("unshare", "--user", "--map-root-user", "sh", "-c", WITHOUT_NETWORKS, "sh")
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces on this machine")
+    commands = [{"name": "run_command", "arguments": {"command": text}} for text in ("ls", "pwd")]
+    model = script("s.json", *({"calls": [command]} for command in commands), "Done.")
+    environ = {"SWECLI_SANDBOX": setting}
+    done = swecli("-p", "run", "-m", model, "--mode", "auto", environ=environ, before=unshare)
+    assert (done.code, done.out) == (0, "Done.\n")
+    said = [line for line in done.err.splitlines() if line.startswith("there is no sandbox")]
+    assert len(said) == (setting == "auto")
+    assert all("cannot make one: Creating new namespace failed" in line for line in said)
