@@ -35,7 +35,7 @@ def test_the_page_describes_each_measurement_as_it_is_made() -> None:
 def test_what_did_not_hold_is_listed_on_the_page() -> None:
     measurement = Measurement("Doors", "Each is pushed.", lambda count: [], 1, 2)
     rows = [Row("closed", 3, ["the second | one"]), Row("locked", 1)]
-    page = make_page([measurement], {"Doors": Taken("a machine", rows)}, "a machine")
+    page = make_page([measurement], {"Doors": Taken("a machine", rows)})
     assert "2 rows, 1 of them with failures" in page
     assert "| closed | 3 | **2** |" in page
     assert "- the second | one\n" in page
@@ -43,9 +43,10 @@ def test_what_did_not_hold_is_listed_on_the_page() -> None:
 
 
 def test_what_was_measured_with_another_version_says_so() -> None:
-    measurements = [Measurement(name, "", lambda count: [], 1, 2) for name in ("Doors", "Windows")]
-    rows = [Row("closed", 1)]
-    taken = {"Doors": Taken("swecli 2", rows), "Windows": Taken("swecli 1", rows)}
-    doors, windows = make_page(measurements, taken, "swecli 2").split("## Windows")
-    assert doors.count("Measured with") == 1
+    titles = ("Doors", "Gates", "Windows")
+    measurements = [Measurement(title, "", lambda count: [], 1, 2) for title in titles]
+    taken = {title: Taken("swecli 2", [Row("closed", 1)]) for title in titles}
+    taken["Windows"] = Taken("swecli 1", [Row("closed", 1)])
+    others, windows = make_page(measurements, taken).split("## Windows")
+    assert others.count("Measured with swecli 2") == 1
     assert "Measured with swecli 1.\n" in windows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lab.assurance.measurements.rows import Measurement, Row, Taken
@@ -23,9 +24,10 @@ What the sandbox keeps in has [its own page](../reference/sandbox.md).
 _MOST = 12  # failures that are listed of one row
 
 
-def make_page(measurements: Sequence[Measurement], taken: Mapping[str, Taken], machine: str) -> str:
-    """Return the page in Markdown. What was `taken` is by title; `machine` names versions and kernel, and a measurement
-    that was taken with others says so."""
+def make_page(measurements: Sequence[Measurement], taken: Mapping[str, Taken]) -> str:
+    """Return the page in Markdown. What was `taken` is by title. The page names the machine of most measurements, and
+    one that was taken with another says so."""
+    machine = Counter(found.machine for found in taken.values()).most_common(1)[0][0]
     parts = [_HEAD, _INTRODUCTION.format(machine=machine)]
     all_rows = [row for found in taken.values() for row in found.rows]
     failing = sum(bool(row.failures) for row in all_rows)

@@ -27,7 +27,7 @@ _SPLITTING = re.compile(r"[\s;&|(){}`'\"/\\]+")
 _CODE = re.compile(r"[\s;&|()]")  # in a word: it may be a program of its own
 _INLINE = re.compile(r"-\w*[ce]")  # POSIX sh -c; python -c; perl, ruby and node -e
 _PRINTING = frozenset({"echo", "printf"})  # what they print is in their words
-_OF_GIT = "git-"  # begins the programs that git's subcommands are
+_OF_GIT = "git-"  # begins the names of programs that are subcommands
 _MAX_NESTING = 4  # of commands in words of others
 _PHRASE = 8  # words of a text that are compared with a rule at a time
 _MAX_OPTIONS = 6  # before a subcommand; each may take the next word as its value
@@ -134,9 +134,10 @@ def _readings(command: str, nesting: int = 0) -> Iterator[str]:
             for words in _without_options(texts[start:]):
                 yield " ".join(words)
                 name = words[0].rsplit("/", 1)[-1]
-                yield " ".join([name, *words[1:]])
+                called = " ".join([name, *words[1:]])
+                yield called
                 if name.startswith(_OF_GIT):
-                    yield " ".join(["git", name.removeprefix(_OF_GIT), *words[1:]])
+                    yield called.replace("-", " ", 1)
         if nesting < _MAX_NESTING and _reaches_shell(simple, line):
             for code in _codes(simple):
                 yield from _readings(code, nesting + 1)
