@@ -1,4 +1,4 @@
-"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and what is approved of each."""
+"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and this program as one of another assistant."""
 
 from __future__ import annotations
 
@@ -85,6 +85,16 @@ async def login(start: Start, asked: Invocation) -> ActionResult:
     return await log_in(start, _required_name(asked), asked.face)
 
 
+@Action(Need.SETTINGS, in_session=False)
+async def serve(start: Start, asked: Invocation) -> ActionResult:
+    """Serve what was learned in this folder to another assistant, which starts this and speaks to it"""
+    # late: the library of the protocol takes half a second
+    from swecli.actions.serving import serve as serve_playbook
+
+    await serve_playbook(start)
+    return ActionResult(None)
+
+
 def _required_name(asked: Invocation) -> str:
     if not asked.text:
         raise UsageError("Give the name of a server.", f"See `{asked.prefix}mcp list`.")
@@ -94,7 +104,7 @@ def _required_name(asked: Invocation) -> str:
 mcp = Family(
     "mcp",
     "The MCP servers of you and the project, whose tools the model may call after you approved them",
-    (list_, get, add, approve, remove, login),
+    (list_, get, add, approve, remove, login, serve),
     default="list",
     default_in_shell="list",
 )
