@@ -218,7 +218,10 @@ def _describe(name: str, tool: _ServedTool) -> Tool:
         name=name,
         description=tool.description,
         input_schema=tool.parameters.model_json_schema(),
-        annotations=ToolAnnotations(read_only_hint=tool.reads_only, open_world_hint=False),
+        # what is stored waits for the user or can be undone
+        annotations=ToolAnnotations(
+            read_only_hint=tool.reads_only, destructive_hint=False, open_world_hint=False
+        ),
     )
 
 
