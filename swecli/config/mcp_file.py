@@ -194,7 +194,7 @@ def add_server(file: Path, entry: ServerEntry) -> None:
     if entry.name in servers:
         raise BadInput(
             f"{file} has an MCP server {entry.name} already.",
-            f"Remove it first: swecli mcp remove {entry.name}",
+            "Remove that one first, or choose another name.",
         )
     servers[entry.name] = entry.to_json()
     _write_whole(file, value)

@@ -1,4 +1,4 @@
-"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and this program as one of another assistant."""
+"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and this program as a server of others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def get(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import show_server
 
-    return show_server(start, _required_name(asked))
+    return show_server(start, _required_name(asked), asked)
 
 
 @Action(
@@ -73,7 +73,7 @@ def remove(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import remove_from_file
 
-    return remove_from_file(start, _required_name(asked), asked.value("--scope", "user"))
+    return remove_from_file(start, _required_name(asked), asked)
 
 
 @Action(Need.SETTINGS, _NAME)
@@ -82,7 +82,7 @@ async def login(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import log_in
 
-    return await log_in(start, _required_name(asked), asked.face)
+    return await log_in(start, _required_name(asked), asked)
 
 
 @Action(Need.SETTINGS, in_session=False)

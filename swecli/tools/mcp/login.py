@@ -19,6 +19,7 @@ from swecli.models.json_value import JsonObject
 from swecli.text import one_line
 from swecli.tools.errors import ToolError
 from swecli.tools.mcp.connection import Connection
+from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.servers import Server
 from swecli.tools.mcp.service import Service
 
@@ -53,22 +54,21 @@ def forget_login(name: str, start: Start) -> None:
         file.unlink(missing_ok=True)
 
 
-def find_login(server: Server, url: str, start: Start) -> httpx2.Auth | None:
-    """Return what adds the user's login to each request; None if there is none. Raises ToolError if others can read
-    its file."""
+def find_login(
+    server: Server, url: str, start: Start, fail: Callable[[str], ToolError]
+) -> httpx2.Auth | None:
+    """Return what adds the user's login to each request; None if there is none. `fail` makes the error for a login that
+    has ended. Raises ToolError if others can read its file."""
     file = login_file(server, url, start)
     if not file.exists():
         return None
     store = _TokenFile(file)
     store.read()  # raises
-    return _make_login(url, store, _refuse_login(server.name), None)
 
-
-def _refuse_login(name: str) -> Callable[[str], None]:
     def refuse(address: str) -> None:
-        raise ToolError(f"the login has ended: swecli mcp login {name}")
+        raise fail(f"the login has ended or does not suffice: {how_to('login', server.name)}")
 
-    return refuse
+    return _make_login(url, store, refuse, None)
 
 
 async def log_in_at(server: Server, start: Start, say: Callable[[str], None]) -> None:
@@ -88,7 +88,9 @@ async def log_in_at(server: Server, start: Start, say: Callable[[str], None]) ->
             say(one_line(address, 4_000))
 
         login = _make_login(url, store, show, answer, f"http://127.0.0.1:{port}/callback")
-        connection = Connection(server.name, Service(server.name, url, server.entry.headers, login))
+        service = Service(server.name, url, server.entry.headers)
+        service.auth = login
+        connection = Connection(server.name, service)
         try:
             await connection.open(_SECONDS)
             await connection.list_tools()
