@@ -97,7 +97,7 @@ def add_to_file(start: Start, asked: Invocation) -> ActionResult:
         )
     raw: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
     if words[0].startswith(("http://", "https://")):
-        raw = {"url": words[0], "headers": _pairs(asked, "--header")}
+        raw = {"url": words[0], "headers": _pairs(asked, "--header"), **_client(asked)}
     if "--network" in asked.flags:
         raw["network"] = True
     if "--outside" in asked.flags:
@@ -238,6 +238,9 @@ def _describe_entry(server: Server, start: Start) -> list[str]:
     entry = server.entry
     if entry.url:
         lines = [f"  address: {escape_hidden(redact(entry.url), keep='')}"]
+        if entry.client is not None:
+            name = escape_hidden(redact(entry.client.client_id), keep="")
+            lines.append(f"  logs in as: {name}")
         return [*lines, *_describe_names("headers", entry.headers)]
     lines = [
         f"  command: {escape_hidden(redact(_how(server)), keep='')}",
@@ -301,6 +304,20 @@ def _pairs(asked: Invocation, flag: str) -> dict[str, str]:
             raise UsageError(f"{flag} {text!r:.40} is not NAME=VALUE.")
         pairs[name] = value
     return pairs
+
+
+def _client(asked: Invocation) -> JsonObject:
+    """Return the identity for logins as an entry has it, nothing if none is given. Raises UsageError."""
+    names = {"--client-id": "clientId", "--client-secret": "clientSecret"}
+    value: JsonObject = {
+        name: asked.value(flag) for flag, name in names.items() if flag in asked.flags
+    }
+    port = asked.value("--callback-port")
+    if port and not (port.isdecimal() and len(port) < 6):
+        raise UsageError(f"--callback-port {port!r:.40} is not a number.")
+    if port:
+        value["callbackPort"] = int(port)
+    return {"oauth": value} if value else {}
 
 
 def _change_project(start: Start, change: Callable[[Path], None]) -> list[str]:

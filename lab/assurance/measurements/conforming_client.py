@@ -1,5 +1,5 @@
-"""Do with a server what a user does, by the program's own client: `conforming_client.py ADDRESS`. It approves the tools,
-after a login if the server asks for one, and calls each with arguments that its schema allows."""
+"""Do with a server what a user does, by the program's own client: `conforming_client.py ADDRESS`. The tools are listed,
+with a login if the server asks for one, and each is called with arguments that its schema allows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import os
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
@@ -25,41 +26,38 @@ from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.results import to_result
 from swecli.tools.mcp.servers import Server, read_servers
 
-_NAME = "one"
-_VALUES = {"string": "word", "integer": 5, "number": 5, "boolean": True, "array": [], "object": {}}
+NAME = "one"
+_SECONDS = 20  # that a call may take
+_VALUES: JsonObject = {"integer": 5, "number": 5, "boolean": True, "array": [], "object": {}}
+_Result = TypeVar("_Result")
 
 
 def make_start(folder: Path, entry: JsonObject) -> Start:
-    """Return the configuration of a run in this folder, whose user has this one server."""
+    """Return the configuration of a run whose user has this one server. It works in `work` of a folder."""
     os.environ["SWECLI_HOME"] = str(folder / "home")
     paths = Paths.find(os.environ)
     paths.ensure()
-    (paths.config / "mcp.json").write_text(json.dumps({"mcpServers": {_NAME: entry}}))
+    (paths.config / "mcp.json").write_text(json.dumps({"mcpServers": {NAME: entry}}))
     work = folder / "work"
     work.mkdir(exist_ok=True)
-    return Start(
-        settings=replace(Settings(), command_timeout=20),
-        paths=paths,
-        cwd=work,
-        environ=dict(os.environ),
-        choice=ModelChoice("scripted/test", "no model is asked"),
-    )
+    settings = replace(Settings(), command_timeout=_SECONDS)
+    choice = ModelChoice("scripted/test", "no model is asked")
+    return Start(settings=settings, paths=paths, cwd=work, environ=dict(os.environ), choice=choice)
 
 
 def the_server(start: Start) -> Server:
     servers = read_servers(start)
     assert not servers.problems, servers.problems
-    return servers.by_name[_NAME]
+    return servers.by_name[NAME]
 
 
 def arguments_for(tool: RemoteTool) -> JsonObject:
     """Return a value of the right type for each argument that a tool requires."""
     properties = tool.schema["properties"]
-    required = tool.schema.get("required", [])
-    return {name: _value_for(properties.get(name, {})) for name in required}
+    return {name: _value_for(properties.get(name, {})) for name in tool.schema.get("required", [])}
 
 
-def _value_for(schema: Any) -> Any:
+def _value_for(schema: JsonObject) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     return _VALUES.get(schema.get("type", ""), "word")
@@ -77,32 +75,45 @@ async def _log_in(start: Start) -> None:
     await asyncio.gather(*opened)
 
 
-async def use(start: Start) -> None:
-    """List the tools and call each, with a login as soon as one is asked for. Raises ToolError."""
-    guard = Guard(start.cwd)
+async def _with_login(start: Start, work: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Do something, once more after a login if one is asked for. Raises ToolError."""
     try:
-        tools = await list_tools(the_server(start), start, guard, None)
+        return await work()
     except ToolError as error:
         if "it asks for a login" not in str(error):
             raise
-        await _log_in(start)
-        tools = await list_tools(the_server(start), start, guard, None)
+    await _log_in(start)
+    return await work()
+
+
+async def use(start: Start) -> list[str]:
+    """List the tools, call each, and return the results as texts. Raises ToolError."""
+    guard = Guard(start.cwd)
+    tools = await _with_login(start, lambda: list_tools(the_server(start), start, guard, None))
     run = Connections(start, None)
-    for tool in tools:
+
+    async def call(tool: RemoteTool) -> str:
+        result = await run.call(the_server(start), tool, arguments_for(tool), guard)
+        return to_result(NAME, tool.name, result).for_model
+
+    return [await _with_login(start, lambda tool=tool: call(tool)) for tool in tools]  # type: ignore[misc]
+
+
+def main(address: str) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        entry: JsonObject = {"type": "http", "url": address}
+        given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+        if "client_id" in given:
+            entry["oauth"] = {
+                "clientId": given["client_id"],
+                "clientSecret": given["client_secret"],
+            }
+        start = make_start(Path(temporary), entry)
         try:
-            result = await run.call(the_server(start), tool, arguments_for(tool), guard)
+            print("\n".join(asyncio.run(use(start))))
         except ToolError as error:
-            if "it asks for a login" not in str(error):
-                raise
-            await _log_in(start)
-            result = await run.call(the_server(start), tool, arguments_for(tool), guard)
-        sys.stdout.write(to_result(_NAME, tool.name, result).for_model + "\n")
+            sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as temporary:
-        configured = make_start(Path(temporary), {"type": "http", "url": sys.argv[1]})
-        try:
-            asyncio.run(use(configured))
-        except ToolError as error:
-            sys.exit(str(error))
+    main(sys.argv[1])

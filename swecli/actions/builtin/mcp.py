@@ -46,6 +46,9 @@ def get(start: Start, asked: Invocation) -> ActionResult:
             "--env", "a variable of the program, also NAME=${NAME}", "NAME=VALUE", is_repeated=True
         ),
         Flag("--header", "a header of each request to the service", "NAME=VALUE", is_repeated=True),
+        Flag("--client-id", "of a service that gave you one for logins", "ID"),
+        Flag("--client-secret", "that belongs to it, as ${NAME} of a variable", "SECRET"),
+        Flag("--callback-port", "where its login may return to on this machine", "PORT"),
         Flag("--network", "let the program reach the network from the sandbox"),
         Flag("--outside", "run the program outside the sandbox, as you"),
     ),

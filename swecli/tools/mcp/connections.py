@@ -32,20 +32,12 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 
-def environment_for(server: Server, start: Start) -> Mapping[str, str]:
-    """Return the variables that an entry may name: in a project's file no keys of models, which its server would
-    get."""
-    if server.scope == "user":
-        return start.environ
-    return child_environment(start.environ)
-
-
 def find_link(server: Server, start: Start, guard: Guard, sandbox: Sandbox | None) -> Link:
     """Return how a server is reached. Raises ConfigError if a variable is not set, and ToolError."""
-    entry = server.entry.fill_in(environment_for(server, start))
+    entry = server.filled_entry(start)
     if entry.url:
         service = Service(server.name, entry.url, entry.headers)
-        service.auth = find_login(server, entry.url, start, service.fail)
+        service.auth = find_login(server, entry, start, service.fail)
         return service
     return Pipes(_program_of(entry, start, guard, sandbox))
 

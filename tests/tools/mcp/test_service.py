@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from swecli.config.settings import Start
+from swecli.models.errors import ConfigError
 from swecli.models.json_value import JsonObject
 from swecli.tools.base import ToolError
 from swecli.tools.guard import Guard
@@ -26,7 +27,7 @@ from swecli.tools.mcp.login import log_in_at, login_file
 from swecli.tools.mcp.results import to_result
 from swecli.tools.mcp.servers import Server, read_servers
 from tests.support.mcp_servers import GUARDED, USEFUL, approve, write_user_file
-from tests.support.runtime import make_start
+from tests.support.runtime import make_start, trust_everything
 
 pytestmark = pytest.mark.slow
 
@@ -248,6 +249,28 @@ async def call_secret(start: Start, record: object) -> str:
     assert server.approved is not None
     result = await run.call(server, server.approved.tools["secret"], {}, Guard(start.cwd))
     return to_result("one", "secret", result).for_model
+
+
+async def test_a_login_listens_on_the_port_that_the_service_knows() -> None:
+    start = make_start()
+    with create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        client = {"clientId": "us", "callbackPort": port}
+        write_user_file(start, one={"url": "http://127.0.0.1:9/mcp", "oauth": client})
+        with pytest.raises(ToolError, match=f"Nothing can listen on port {port} for the login"):
+            await log_in(start)
+
+
+async def test_a_login_for_a_projects_server_gets_no_key_of_a_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1234567890")
+    entry = {"url": "http://127.0.0.1:9/mcp?key=${OPENAI_API_KEY}"}
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": {"one": entry}}))
+    start = make_start()
+    trust_everything(start)
+    with pytest.raises(ConfigError, match="needs the variable OPENAI_API_KEY"):
+        await log_in(start)
 
 
 async def test_a_login_is_kept_in_a_private_file_refreshed_and_ends_when_it_is_revoked() -> None:
