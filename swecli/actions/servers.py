@@ -69,9 +69,9 @@ def list_servers(start: Start, prefix: str) -> ActionResult:
     return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
 
 
-def show_server(start: Start, name: str) -> ActionResult:
+def show_server(start: Start, name: str, asked: Invocation) -> ActionResult:
     """Show a server and its approved tools, without starting it. Raises BadInput."""
-    server = _find(start, name)
+    server = _find(start, name, asked.prefix)
     tools = list(server.approved.tools.values()) if server.approved else []
     lines = [f"{name}, in the file of the {server.scope}: {server.state}"]
     lines += [*_describe_entry(server, start), *_describe_tools(server.name, tools)]
@@ -97,7 +97,7 @@ def add_to_file(start: Start, asked: Invocation) -> ActionResult:
         )
     raw: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
     if words[0].startswith(("http://", "https://")):
-        raw = {"url": words[0], "headers": _pairs(asked, "--header")}
+        raw = {"url": words[0], "headers": _pairs(asked, "--header"), **_client(asked)}
     if "--network" in asked.flags:
         raw["network"] = True
     if "--outside" in asked.flags:
@@ -113,15 +113,16 @@ def add_to_file(start: Start, asked: Invocation) -> ActionResult:
     return ActionResult({"added": name, "entry": redact_value(entry.to_json())}, tuple(lines))
 
 
-def remove_from_file(start: Start, name: str, scope: str) -> ActionResult:
+def remove_from_file(start: Start, name: str, asked: Invocation) -> ActionResult:
     """Take a server out of a file, and withdraw its approval. Raises BadInput."""
-    is_shared = scope == "project"
+    is_shared = asked.value("--scope") == "project"
     file = project_file(start) if is_shared else user_file(start)
     root = project_root(start.cwd) if is_shared else start.paths.config
 
     def change(path: Path) -> None:
         if not remove_server(path, name):
-            raise BadInput(f"{path} has no MCP server {name!r:.40}.", "See `swecli mcp list`.")
+            hint = f"See `{asked.prefix}mcp list`."
+            raise BadInput(f"{path} has no MCP server {name!r:.40}.", hint)
 
     lines = _change_project(start, change) if is_shared else []
     if not is_shared:
@@ -137,7 +138,7 @@ def remove_from_file(start: Start, name: str, scope: str) -> ActionResult:
 async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionResult:
     """Start a server, show what it says of its tools, or what is different now, and record it if the user agrees.
     Raises BadInput and ToolError."""
-    server = _find(start, name)
+    server = _find(start, name, asked.prefix)
     face = asked.face
     shown = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
     if face.can_ask:
@@ -198,12 +199,12 @@ def _in_pieces(lines: Sequence[str]) -> list[str]:
     ]
 
 
-async def log_in(start: Start, name: str, face: Face) -> ActionResult:
+async def log_in(start: Start, name: str, asked: Invocation) -> ActionResult:
     """Log in at a service. Raises BadInput and ToolError."""
-    server = _find(start, name)
+    server = _find(start, name, asked.prefix)
     if not server.entry.url:
         raise BadInput(f"The MCP server {name} is a program: it has no login.")
-    await log_in_at(server, start, face.note)
+    await log_in_at(server, start, asked.face.note)
     return ActionResult({"logged_in": name}, (f"logged in at {name}",))
 
 
@@ -216,13 +217,13 @@ async def _may_start(server: Server, sandbox: Sandbox, face: Face) -> bool:
     return await face.confirm(f"Start it {where}, to read what it says of its tools?")
 
 
-def _find(start: Start, name: str) -> Server:
+def _find(start: Start, name: str, prefix: str) -> Server:
     """Return a server by its name. Raises BadInput."""
     servers = read_servers(start)
     if name in servers.by_name:
         return servers.by_name[name]
     problem = next((line for line in servers.problems if name in line), "")
-    hint = problem or next(iter(servers.problems), "See `swecli mcp list`.")
+    hint = problem or next(iter(servers.problems), f"See `{prefix}mcp list`.")
     raise BadInput(f"There is no MCP server {name!r:.40}.", hint)
 
 
@@ -237,6 +238,9 @@ def _describe_entry(server: Server, start: Start) -> list[str]:
     entry = server.entry
     if entry.url:
         lines = [f"  address: {escape_hidden(redact(entry.url), keep='')}"]
+        if entry.client is not None:
+            name = escape_hidden(redact(entry.client.client_id), keep="")
+            lines.append(f"  logs in as: {name}")
         return [*lines, *_describe_names("headers", entry.headers)]
     lines = [
         f"  command: {escape_hidden(redact(_how(server)), keep='')}",
@@ -300,6 +304,20 @@ def _pairs(asked: Invocation, flag: str) -> dict[str, str]:
             raise UsageError(f"{flag} {text!r:.40} is not NAME=VALUE.")
         pairs[name] = value
     return pairs
+
+
+def _client(asked: Invocation) -> JsonObject:
+    """Return the identity for logins as an entry has it, nothing if none is given. Raises UsageError."""
+    names = {"--client-id": "clientId", "--client-secret": "clientSecret"}
+    value: JsonObject = {
+        name: asked.value(flag) for flag, name in names.items() if flag in asked.flags
+    }
+    port = asked.value("--callback-port")
+    if port and not (port.isdecimal() and len(port) < 6):
+        raise UsageError(f"--callback-port {port!r:.40} is not a number.")
+    if port:
+        value["callbackPort"] = int(port)
+    return {"oauth": value} if value else {}
 
 
 def _change_project(start: Start, change: Callable[[Path], None]) -> list[str]:

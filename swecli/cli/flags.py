@@ -38,7 +38,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "context": "show, plan, why, log, undo, pin, window, prompt, compact",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
-    "mcp": "list, get, add, approve, remove, login: servers with tools",
+    "mcp": "list, get, add, approve, remove, login, serve: servers with tools",
     "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",

@@ -24,12 +24,31 @@ _HTTP = ("", "http", "streamable-http", "streamable_http")
 
 
 @dataclass(frozen=True, slots=True)
+class RegisteredClient:
+    """The identity for logins that a service gave out by hand. `secret` is "" if it has none, `port` that of the
+    address on this machine to which the service may send the browser back, 0 for any."""
+
+    client_id: str
+    secret: str = ""
+    port: int = 0
+
+    def to_json(self) -> JsonObject:
+        value: JsonObject = {"clientId": self.client_id}
+        if self.secret:
+            value["clientSecret"] = self.secret
+        if self.port:
+            value["callbackPort"] = self.port
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class ServerEntry:
     """A server as it is written, with its variables: a program with `command`, or a service with `url`.
 
     Attributes:
         env: Variables of the program's environment beside those that every command gets.
         headers: Of each request to the service.
+        client: As whom a login at the service is asked for; None if the service registers anybody.
         network: Whether the program reaches the network from the sandbox.
         sandbox: False for a program that runs outside of it, as the user would start it.
     """
@@ -40,6 +59,7 @@ class ServerEntry:
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    client: RegisteredClient | None = None
     network: bool = False
     sandbox: bool = True
 
@@ -47,7 +67,11 @@ class ServerEntry:
         """Return the entry as a file has it, without what is as usual."""
         if self.url:
             entry: JsonObject = {"type": "http", "url": self.url}
-            return entry | ({"headers": dict(self.headers)} if self.headers else {})
+            if self.headers:
+                entry["headers"] = dict(self.headers)
+            if self.client is not None:
+                entry["oauth"] = self.client.to_json()
+            return entry
         entry = {"command": self.command, "args": [*self.args]}
         if self.env:
             entry["env"] = dict(self.env)
@@ -63,8 +87,12 @@ class ServerEntry:
         def fill(text: str) -> str:
             return _VARIABLE.sub(lambda match: _value_of(self.name, match, environ), text)
 
+        client = self.client
+        if client is not None:
+            client = replace(client, client_id=fill(client.client_id), secret=fill(client.secret))
         return replace(
             self,
+            client=client,
             command=fill(self.command),
             args=tuple(map(fill, self.args)),
             env={name: fill(value) for name, value in self.env.items()},
@@ -141,7 +169,21 @@ def read_entry(name: str, entry: Json) -> ServerEntry:
     url = read.text("url")
     if not url.startswith(("http://", "https://", "${")):
         raise ConfigError(f"the MCP server {name} has no http or https address as its url")
-    return ServerEntry(name, url=url, headers=read.pairs("headers"))
+    return ServerEntry(
+        name, url=url, headers=read.pairs("headers"), client=_read_client(name, entry)
+    )
+
+
+def _read_client(name: str, entry: JsonObject) -> RegisteredClient | None:
+    """Return the identity for logins in an entry; None if it names none. Raises ConfigError."""
+    if "oauth" not in entry:
+        return None
+    value = entry["oauth"]
+    if not isinstance(value, dict):
+        raise ConfigError(f"the MCP server {name}: oauth is not an object")
+    read = _Reader(f"{name}: oauth", value)
+    secret = read.text("clientSecret") if "clientSecret" in value else ""
+    return RegisteredClient(read.text("clientId"), secret, read.port("callbackPort"))
 
 
 class _Reader:
@@ -167,6 +209,10 @@ class _Reader:
         value = self._entry.get(key, default)
         return bool(self._checked(key, value, lambda flag: isinstance(flag, bool), "true or false"))
 
+    def port(self, key: str) -> int:
+        value = self._entry.get(key, 0)
+        return int(self._checked(key, value, _is_port, "a port from 1 to 65535"))
+
     def _checked(self, key: str, value: Json, is_right: Callable[[Json], bool], kind: str) -> Json:
         if not is_right(value):
             raise ConfigError(f"the MCP server {self._name}: {key} is not {kind}")
@@ -175,6 +221,10 @@ class _Reader:
 
 def _is_text(value: Json) -> bool:
     return isinstance(value, str) and "\0" not in value
+
+
+def _is_port(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 65_535
 
 
 def _are_texts(value: Json) -> bool:
@@ -194,7 +244,7 @@ def add_server(file: Path, entry: ServerEntry) -> None:
     if entry.name in servers:
         raise BadInput(
             f"{file} has an MCP server {entry.name} already.",
-            f"Remove it first: swecli mcp remove {entry.name}",
+            "Remove that one first, or choose another name.",
         )
     servers[entry.name] = entry.to_json()
     _write_whole(file, value)

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from swecli.config.mcp_file import ServerEntry, add_server, parse_servers, remove_server
+from swecli.config.mcp_file import (
+    RegisteredClient,
+    ServerEntry,
+    add_server,
+    parse_servers,
+    remove_server,
+)
 from swecli.models.errors import BadInput, ConfigError
 
 
@@ -46,6 +52,13 @@ def test_a_program_and_a_service_are_read_as_other_assistants_write_them() -> No
         ("a", {"command": "x", "env": {"A": 1}}, "env is not an object of texts"),
         ("a", {"command": "x", "sandbox": "no"}, "sandbox is not true or false"),
         ("a", {"url": "file:///etc/passwd"}, "has no http or https address"),
+        ("a", {"url": "https://e.org", "oauth": "us"}, "oauth is not an object"),
+        ("a", {"url": "https://e.org", "oauth": {}}, "oauth: clientId is not a text"),
+        (
+            "a",
+            {"url": "https://e.org", "oauth": {"clientId": "us", "callbackPort": 70_000}},
+            "oauth: callbackPort is not a port",
+        ),
     ],
 )
 def test_an_invalid_server_is_left_out_with_one_line(name: str, entry: Any, words: str) -> None:
@@ -70,6 +83,15 @@ def test_a_broken_file_names_no_servers_and_says_so(data: bytes, words: str) -> 
     file = parse_servers(data, ".mcp.json")
     assert file.servers == {}
     assert words in file.problems[0]
+
+
+def test_an_identity_for_logins_is_read_filled_in_and_written_as_it_was() -> None:
+    oauth = {"clientId": "us", "clientSecret": "${SECRET}", "callbackPort": 8123}
+    entry = parse({"hub": {"url": "https://e.org/mcp", "oauth": oauth}}).servers["hub"]
+    assert entry.to_json()["oauth"] == oauth
+    assert entry.fill_in({"SECRET": "word"}).client == RegisteredClient("us", "word", 8123)
+    with pytest.raises(ConfigError, match="needs the variable SECRET"):
+        entry.fill_in({})
 
 
 def test_variables_are_filled_in_everywhere() -> None:

@@ -1,4 +1,4 @@
-"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and what is approved of each."""
+"""`/mcp` and `swecli mcp`: the MCP servers of the user and the project, and this program as a server of others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def get(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import show_server
 
-    return show_server(start, _required_name(asked))
+    return show_server(start, _required_name(asked), asked)
 
 
 @Action(
@@ -46,6 +46,9 @@ def get(start: Start, asked: Invocation) -> ActionResult:
             "--env", "a variable of the program, also NAME=${NAME}", "NAME=VALUE", is_repeated=True
         ),
         Flag("--header", "a header of each request to the service", "NAME=VALUE", is_repeated=True),
+        Flag("--client-id", "of a service that gave you one for logins", "ID"),
+        Flag("--client-secret", "that belongs to it, as ${NAME} of a variable", "SECRET"),
+        Flag("--callback-port", "where its login may return to on this machine", "PORT"),
         Flag("--network", "let the program reach the network from the sandbox"),
         Flag("--outside", "run the program outside the sandbox, as you"),
     ),
@@ -73,7 +76,7 @@ def remove(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import remove_from_file
 
-    return remove_from_file(start, _required_name(asked), asked.value("--scope", "user"))
+    return remove_from_file(start, _required_name(asked), asked)
 
 
 @Action(Need.SETTINGS, _NAME)
@@ -82,7 +85,17 @@ async def login(start: Start, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.servers import log_in
 
-    return await log_in(start, _required_name(asked), asked.face)
+    return await log_in(start, _required_name(asked), asked)
+
+
+@Action(Need.SETTINGS, in_session=False)
+async def serve(start: Start, asked: Invocation) -> ActionResult:
+    """Serve what was learned in this folder to another assistant, which starts this and speaks to it"""
+    # late: the library of the protocol takes half a second
+    from swecli.actions.serving import serve as serve_playbook
+
+    await serve_playbook(start)
+    return ActionResult(None)
 
 
 def _required_name(asked: Invocation) -> str:
@@ -94,7 +107,7 @@ def _required_name(asked: Invocation) -> str:
 mcp = Family(
     "mcp",
     "The MCP servers of you and the project, whose tools the model may call after you approved them",
-    (list_, get, add, approve, remove, login),
+    (list_, get, add, approve, remove, login, serve),
     default="list",
     default_in_shell="list",
 )

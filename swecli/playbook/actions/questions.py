@@ -9,7 +9,7 @@ from swecli.models.doubts import Doubt
 from swecli.models.json_value import JsonObject
 from swecli.models.playbook import Bullet, EffectCounts
 from swecli.playbook.action import ActionContext
-from swecli.playbook.actions.show import format_sources
+from swecli.playbook.actions.show import format_sources, format_verdict
 from swecli.playbook.pairs import Pair, PairKind, find_open
 from swecli.store.records import TurnLessons
 
@@ -92,10 +92,7 @@ def _reasons_against(ctx: ActionContext, bullet: Bullet, effects: EffectCounts) 
     verdicts = ctx.sessions.playbook.verdicts(bullet.id)
     against = [verdict for verdict in verdicts if verdict.tag == "harmful"]
     newest = against[-(effects.hurt + effects.refuted) :]
-    return tuple(
-        f"{verdict.label} in T{verdict.evidence.interaction}: {verdict.evidence.quote}"
-        for verdict in newest
-    )
+    return tuple(format_verdict(ctx, verdict) for verdict in newest)
 
 
 def _ask_about_waiting(ctx: ActionContext, bullets: Sequence[Bullet]) -> Iterator[Question]:

@@ -213,19 +213,9 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     effects = store.effects([bullet.id])[bullet.id]
     shown = store.turns_shown(bullet.id)
     cited = store.turns_cited(bullet.id)
-    origin = f"said by {_SAID_BY[bullet.trust]}"
-    facts = f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
-    lines = [f"{bullet.id}  {bullet.content}", facts]
-    if bullet.when:
-        lines.append(f"when: {bullet.when}")
-    lines.append(f"effects: {effects.summary or 'none seen yet'}")
-    if bullet.stale:
-        lines.append(f"stale: {bullet.stale}")
-    if bullet.doubt:
-        lines.append(f"doubt: {bullet.reason_of_doubt}")
-    lines += format_sources(ctx, evidence)
+    lines = [*describe_strategy(bullet, effects), *format_sources(ctx, evidence)]
     listed = [verdict for verdict in verdicts if verdict.label != _COUNTED_ONLY]
-    lines += [_format_verdict(ctx, verdict) for verdict in listed[-_MAX_TURNS:]]
+    lines += [format_verdict(ctx, verdict) for verdict in listed[-_MAX_TURNS:]]
     for change in changes:
         time = _format_time(change.delta.created_at)
         lines.append(f"{time}  {change.delta.author}: {_format_change(change)}")
@@ -240,7 +230,21 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     return ActionResult(value, tuple(lines))
 
 
-def _format_verdict(ctx: ActionContext, verdict: BulletEvidence) -> str:
+def describe_strategy(bullet: Bullet, effects: EffectCounts) -> Iterator[str]:
+    """Yield lines on what a strategy says, where it applies, and what it did."""
+    origin = f"said by {_SAID_BY[bullet.trust]}"
+    yield f"{bullet.id}  {bullet.content}"
+    yield f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
+    if bullet.when:
+        yield f"when: {bullet.when}"
+    yield f"effects: {effects.summary or 'none seen yet'}"
+    if bullet.stale:
+        yield f"stale: {bullet.stale}"
+    if bullet.doubt:
+        yield f"doubt: {bullet.reason_of_doubt}"
+
+
+def format_verdict(ctx: ActionContext, verdict: BulletEvidence) -> str:
     """Format what a strategy did in one exchange: the effect, the turn, the reason, and who says so."""
     item = verdict.evidence
     turn = _format_turn(ctx, item)

@@ -18,6 +18,7 @@ from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.mcp.connection import Connection, Link
 from swecli.tools.mcp.login import find_login
+from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.pipes import Pipes, Program
 from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server
@@ -31,19 +32,13 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 
-def environment_for(server: Server, start: Start) -> Mapping[str, str]:
-    """Return the variables that an entry may name: in a project's file no keys of models, which its server would
-    get."""
-    if server.scope == "user":
-        return start.environ
-    return child_environment(start.environ)
-
-
 def find_link(server: Server, start: Start, guard: Guard, sandbox: Sandbox | None) -> Link:
     """Return how a server is reached. Raises ConfigError if a variable is not set, and ToolError."""
-    entry = server.entry.fill_in(environment_for(server, start))
+    entry = server.filled_entry(start)
     if entry.url:
-        return Service(server.name, entry.url, entry.headers, find_login(server, entry.url, start))
+        service = Service(server.name, entry.url, entry.headers)
+        service.auth = find_login(server, entry, start, service.fail)
+        return service
     return Pipes(_program_of(entry, start, guard, sandbox))
 
 
@@ -124,7 +119,7 @@ class Connections:
         if now != tool:
             raise ToolError(
                 f"The MCP server {server.name} describes {tool.name!r} in other words than those that the user"
-                f" approved. It is not called until the user has seen them: /mcp approve {server.name}"
+                f" approved. It is not called until the user has seen them: {how_to('approve', server.name)}"
             )
         seconds = float(self._start.settings.command_timeout)
         return await running.connection.call(tool.name, arguments, seconds)

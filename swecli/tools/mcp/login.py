@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from swecli.config.mcp_file import RegisteredClient, ServerEntry
 from swecli.config.private_files import write_file
 from swecli.config.settings import Start
 from swecli.models.json_value import JsonObject
 from swecli.text import one_line
 from swecli.tools.errors import ToolError
 from swecli.tools.mcp.connection import Connection
+from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.servers import Server
 from swecli.tools.mcp.service import Service
 
@@ -53,32 +55,39 @@ def forget_login(name: str, start: Start) -> None:
         file.unlink(missing_ok=True)
 
 
-def find_login(server: Server, url: str, start: Start) -> httpx2.Auth | None:
-    """Return what adds the user's login to each request; None if there is none. Raises ToolError if others can read
-    its file."""
-    file = login_file(server, url, start)
+def find_login(
+    server: Server, entry: ServerEntry, start: Start, fail: Callable[[str], ToolError]
+) -> httpx2.Auth | None:
+    """Return what adds the user's login to each request; None if there is none. `entry` is the server's with its
+    variables filled in, `fail` makes the error for a login that has ended. Raises ToolError if others can read its
+    file."""
+    file = login_file(server, entry.url, start)
     if not file.exists():
         return None
     store = _TokenFile(file)
     store.read()  # raises
-    return _make_login(url, store, _refuse_login(server.name), None)
 
-
-def _refuse_login(name: str) -> Callable[[str], None]:
     def refuse(address: str) -> None:
-        raise ToolError(f"the login has ended: swecli mcp login {name}")
+        raise fail(f"the login has ended or does not suffice: {how_to('login', server.name)}")
 
-    return refuse
+    return _make_login(entry, store, refuse, None)
 
 
 async def log_in_at(server: Server, start: Start, say: Callable[[str], None]) -> None:
     """Log in at a service, by the address that the user opens in a browser, and keep the tokens. Raises ToolError and
     ConfigError."""
-    url = server.entry.fill_in(start.environ).url
+    entry = server.filled_entry(start)
     answer = _Answer()
-    async with await asyncio.start_server(answer.take, "127.0.0.1", 0) as listening:
+    port = entry.client.port if entry.client is not None else 0
+    try:
+        listener = await asyncio.start_server(answer.take, "127.0.0.1", port)
+    except OSError as error:
+        raise ToolError(
+            f"Nothing can listen on port {port} for the login: {error.strerror}."
+        ) from error
+    async with listener as listening:
         port = listening.sockets[0].getsockname()[1]
-        store = _TokenFile(login_file(server, url, start), is_new=True)
+        store = _TokenFile(login_file(server, entry.url, start), is_new=True)
 
         def show(address: str) -> None:
             parts = urlsplit(address)
@@ -87,8 +96,10 @@ async def log_in_at(server: Server, start: Start, say: Callable[[str], None]) ->
             say(f"{server.name} logs in at {one_line(parts.netloc, 100)}. Open in a browser:")
             say(one_line(address, 4_000))
 
-        login = _make_login(url, store, show, answer, f"http://127.0.0.1:{port}/callback")
-        connection = Connection(server.name, Service(server.name, url, server.entry.headers, login))
+        login = _make_login(entry, store, show, answer, f"http://127.0.0.1:{port}/callback")
+        service = Service(server.name, entry.url, entry.headers)
+        service.auth = login
+        connection = Connection(server.name, service)
         try:
             await connection.open(_SECONDS)
             await connection.list_tools()
@@ -100,7 +111,7 @@ async def log_in_at(server: Server, start: Start, say: Callable[[str], None]) ->
 
 
 def _make_login(
-    url: str,
+    entry: ServerEntry,
     store: _TokenFile,
     show: Callable[[str], None],
     answer: _Answer | None,
@@ -121,16 +132,18 @@ def _make_login(
         token_endpoint_auth_method="none",
     )
     waiting = (answer or _Answer()).wait
-    login = OAuthClientProvider(url, metadata, _storage(store), open_page, waiting)
+    storage = _storage(store, entry.client, redirect)
+    login = OAuthClientProvider(entry.url, metadata, storage, open_page, waiting)
     store.restore_server(login)
     return login
 
 
-def _storage(file: _TokenFile) -> TokenStorage:
-    """Return the file as the library wants it."""
+def _storage(file: _TokenFile, given: RegisteredClient | None, redirect: str) -> TokenStorage:
+    """Return the file as the library wants it. `given`: the service gave the client out by hand, and registers none."""
     # late: the library of the protocol
     from mcp.client.auth import TokenStorage
     from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+    from pydantic import AnyUrl
 
     class Storage(TokenStorage):
         async def get_tokens(self) -> OAuthToken | None:
@@ -143,6 +156,13 @@ def _storage(file: _TokenFile) -> TokenStorage:
             file.keep(_TOKENS, tokens.model_dump_json(exclude_none=True))
 
         async def get_client_info(self) -> OAuthClientInformationFull | None:
+            if given is not None:
+                return OAuthClientInformationFull(
+                    client_id=given.client_id,
+                    client_secret=given.secret or None,
+                    redirect_uris=[AnyUrl(redirect)],
+                    token_endpoint_auth_method="client_secret_basic" if given.secret else "none",
+                )
             client = file.read().get(_CLIENT)
             return None if client is None else OAuthClientInformationFull.model_validate(client)
 

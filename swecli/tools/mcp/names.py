@@ -1,4 +1,4 @@
-"""The names under which the model calls the tools of servers."""
+"""How servers and their tools are called: by the model, in rules, and by the user."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ PREFIX = "mcp__"
 # OpenAI allows 64 characters, other providers more: platform.openai.com/docs/guides/function-calling
 _LONGEST = 64
 _DIGEST = 6  # characters that make a name that was cut, or is another's too, its own
+
+
+def how_to(action: str, server: str) -> str:
+    """Return what the user types to do something with a server: both where there is a session and where there is none,
+    since a call is made in either."""
+    return f"/mcp {action} {server}, or in a shell: swecli mcp {action} {server}"
 
 
 def is_remote(name: str) -> bool:

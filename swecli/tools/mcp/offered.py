@@ -17,7 +17,7 @@ from swecli.tools.base import READ, PermissionKind, Tool, ToolContext, ToolError
 from swecli.tools.limits import one_line
 from swecli.tools.mcp.files import project_file, user_file
 from swecli.tools.mcp.finding import CALL, CALL_SCHEMA, FIND, FIND_SCHEMA, find_tools
-from swecli.tools.mcp.names import PREFIX, name_tools
+from swecli.tools.mcp.names import PREFIX, how_to, name_tools
 from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server, Servers, ServerState, read_servers
 from swecli.tools.permission_rules import SERVER_TOOLS
@@ -86,7 +86,7 @@ class ServerTools:
         for server in self.servers.by_name.values():
             if server.state is not ServerState.APPROVED:
                 lines.append(
-                    f"the MCP server {server.name} is not used: {server.state}. See /mcp approve {server.name}"
+                    f"the MCP server {server.name} is not used: {server.state}. See {how_to('approve', server.name)}"
                 )
         return lines
 

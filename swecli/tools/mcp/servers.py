@@ -14,6 +14,7 @@ from swecli.config.project_files import MCP_SERVERS, is_inside
 from swecli.config.settings import Start
 from swecli.config.trust import ApprovedFile, FolderTrust, TrustLedger
 from swecli.regular_files import read_regular
+from swecli.tools.environment import child_environment
 from swecli.tools.mcp.files import project_file, user_file
 from swecli.tools.mcp.record import ServerRecord
 
@@ -41,6 +42,12 @@ class Server:
     @property
     def name(self) -> str:
         return self.entry.name
+
+    def filled_entry(self, start: Start) -> ServerEntry:
+        """Return the entry with the values of its variables. In a project's file keys of models are none: its server
+        would get them. Raises ConfigError if one is not set."""
+        is_users = self.scope == "user"
+        return self.entry.fill_in(start.environ if is_users else child_environment(start.environ))
 
     @property
     def state(self) -> ServerState:

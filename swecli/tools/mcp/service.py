@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from swecli.tools.errors import ToolError
+from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.pipes import MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -22,17 +23,19 @@ class Service:
 
     is_given_up = True
 
-    def __init__(
-        self, name: str, url: str, headers: Mapping[str, str], auth: httpx2.Auth | None
-    ) -> None:
-        self.problem = (
-            ""  # as of `Pipes`; whether a service can be reached is known by the next request only
-        )
+    def __init__(self, name: str, url: str, headers: Mapping[str, str]) -> None:
+        # why it is not talked to any more, as of `Pipes`; whether it can be reached only the next request knows
+        self.problem = ""
         self.notes: list[str] = []
+        self.auth: httpx2.Auth | None = None
         self._name = name
         self._url = url
         self._headers = headers
-        self._auth = auth
+
+    def fail(self, why: str) -> ToolError:
+        """Note why the connection ends, since the library says only that it did, and return the error to raise."""
+        self.problem = why
+        return ToolError(why)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[TransportStreams]:
@@ -43,29 +46,29 @@ class Service:
 
         # what is packed could be of any size
         headers = {"Accept-Encoding": "identity", **self._headers}
-        async with create_mcp_http_client(headers, auth=self._auth) as client:
-            checks = [_limit] if self._auth is not None else [self._expect_no_login, _limit]
-            client.event_hooks = {"response": checks}
+        async with create_mcp_http_client(headers, auth=self.auth) as client:
+            client.event_hooks = {"response": [self._expect_no_login, self._limit]}
             async with streamable_http_client(
                 self._url, http_client=client, max_sse_event_size=MAX_MESSAGE
             ) as streams:
                 yield streams
 
     async def _expect_no_login(self, response: httpx2.Response) -> None:
-        if response.status_code == _UNAUTHORIZED:
-            raise ToolError(f"it asks for a login: swecli mcp login {self._name}")
+        if self.auth is None and response.status_code == _UNAUTHORIZED:
+            raise self.fail(f"it asks for a login: {how_to('login', self._name)}")
+
+    async def _limit(self, response: httpx2.Response) -> None:
+        """Let a response end with an error if it is too long. Of a stream of events each has the limit."""
+        if response.headers.get("content-type", "").startswith(_EVENTS):
+            return
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self.fail("it packed its answer, although it was asked not to")
+        response.stream = _limited(response.stream, self.fail)  # type: ignore[arg-type]  # the client is asynchronous
 
 
-async def _limit(response: httpx2.Response) -> None:
-    """Let a response end with an error if it is too long. Of a stream of events each has the limit."""
-    if response.headers.get("content-type", "").startswith(_EVENTS):
-        return
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise ToolError("it packed its answer, although it was asked not to")
-    response.stream = _limited(response.stream)  # type: ignore[arg-type]  # the client is no synchronous one
-
-
-def _limited(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
+def _limited(
+    stream: httpx2.AsyncByteStream, fail: Callable[[str], ToolError]
+) -> httpx2.AsyncByteStream:
     # late: as above
     import httpx2
 
@@ -75,7 +78,7 @@ def _limited(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
             async for piece in stream:
                 size += len(piece)
                 if size > MAX_MESSAGE:
-                    raise ToolError(f"it sent a message of more than {MAX_MESSAGE:,} bytes")
+                    raise fail(f"it sent a message of more than {MAX_MESSAGE:,} bytes")
                 yield piece
 
         async def aclose(self) -> None:

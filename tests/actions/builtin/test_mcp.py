@@ -42,6 +42,8 @@ def test_a_server_is_added_shown_and_removed_without_being_started(run: Run) -> 
         (("add", "a__b", "x"), "the name 'a__b' of an MCP server is invalid"),
         (("add", "time"), "Give a name, and a command or an address."),
         (("add", "time", "x", "--env", "TZ"), "is not NAME=VALUE"),
+        (("add", "hub", "https://e.org", "--callback-port", "x"), "--callback-port 'x' is not"),
+        (("add", "hub", "https://e.org", "--client-secret", "x"), "clientId is not a text"),
         (("get", "time"), "There is no MCP server 'time'"),
         (("get",), "Give the name of a server."),
         (("remove", "time"), "has no MCP server 'time'"),
@@ -116,6 +118,16 @@ def test_values_of_variables_and_headers_are_not_printed(run: Run) -> None:
         printed = run("mcp", *words)
         assert secret not in printed.out + printed.err
     assert "headers: Authorization" in run("mcp", "get", "hub").out
+
+
+def test_an_identity_for_logins_is_added_and_shown_without_its_secret(run: Run) -> None:
+    flags = ("--client-id", "us", "--client-secret", "plain-word-9", "--callback-port", "8123")
+    assert run("mcp", "add", "hub", "https://example.org/mcp", *flags).code == 0
+    shown = run("mcp", "get", "hub")
+    assert "logs in as: us" in shown.out
+    listed = run("mcp", "list", "--json")
+    assert listed.json[0]["entry"]["oauth"]["callbackPort"] == 8123
+    assert "plain-word-9" not in shown.out + listed.out
 
 
 @pytest.mark.slow

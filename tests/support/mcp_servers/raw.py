@@ -80,6 +80,12 @@ def call(key: int, arguments: dict[str, Any]) -> None:
             send({"id": "ask", "method": "sampling/createMessage", "params": params})
             said = json.loads(sys.stdin.readline())
             answer(key, f"the client said: {said['error']['message']}")
+        case "elicitation":
+            schema = {"type": "object", "properties": {"key": {"type": "string"}}}
+            params = {"message": "Your key, please", "requestedSchema": schema}
+            send({"id": "ask", "method": "elicitation/create", "params": params})
+            said = json.loads(sys.stdin.readline())
+            answer(key, f"the client said: {said['error']['message']}")
         case "children":
             subprocess.Popen(["sleep", os.environ["SLEEP"]], start_new_session=True)
             answer(key, "started")

@@ -143,8 +143,14 @@ async def test_a_program_that_is_not_there_is_named() -> None:
         await listing({"command": "no-such-program"})
 
 
-async def test_a_server_that_asks_for_a_model_is_refused_and_goes_on() -> None:
-    assert "the client said: " in await call(raw("sampling"), "act")
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [("sampling", "Sampling not supported"), ("elicitation", "Elicitation not supported")],
+)
+async def test_a_server_that_asks_for_a_model_or_an_answer_is_refused_and_goes_on(
+    how: str, words: str
+) -> None:
+    assert f"the client said: {words}" in await call(raw(how), "act")
 
 
 async def test_a_long_result_keeps_its_head_and_tail() -> None:

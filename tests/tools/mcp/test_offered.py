@@ -106,7 +106,8 @@ def test_an_unapproved_server_is_named_at_the_start_and_offers_nothing() -> None
     runtime = make_runtime()
     assert not any(spec.name.startswith("mcp__") for spec in runtime.agent.specs())
     assert runtime.notices == [
-        "the MCP server one is not used: its tools are not approved yet. See /mcp approve one"
+        "the MCP server one is not used: its tools are not approved yet. See /mcp approve one,"
+        " or in a shell: swecli mcp approve one"
     ]
 
 

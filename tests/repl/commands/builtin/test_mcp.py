@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.errors import BadInput
 from tests.support.command_context import ScriptedContext
 from tests.support.mcp_servers import raw
 
@@ -60,3 +61,12 @@ async def test_a_server_is_added_and_removed(runtime: Runtime, ctx: ScriptedCont
     assert "'no such' --zone UTC" in " ".join(printed.split())
     assert "variables: TZ" in printed
     assert "time is removed" in await ctx.type("/mcp remove time")
+
+
+async def test_hints_name_what_can_be_typed_in_a_session(
+    runtime: Runtime, ctx: ScriptedContext
+) -> None:
+    for line in ("/mcp get time", "/mcp remove time", "/mcp approve time", "/mcp login time"):
+        with pytest.raises(BadInput) as caught:
+            await ctx.type(line)
+        assert caught.value.hint == "See `/mcp list`."
