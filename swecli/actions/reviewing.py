@@ -186,11 +186,19 @@ def _render(
     elif output_format == "markdown":
         lines = (as_markdown(outcome.findings, end=outcome).rstrip("\n"),)
     else:
-        lines = tuple(
-            row_view(finding).line for finding in outcome.findings if finding.state != "refuted"
-        )
-        lines = lines or (_describe_nothing(outcome),)
+        lines = _list_findings(outcome)
     return ActionResult(value, lines, code=code)
+
+
+def _list_findings(outcome: ReviewFinished) -> tuple[str, ...]:
+    """Return a line for each finding; those that are older than the change are listed last, and do not count."""
+    shown = [finding for finding in outcome.findings if finding.state != "refuted"]
+    older = [row_view(finding).line for finding in shown if finding.is_older]
+    lines = [row_view(finding).line for finding in shown if not finding.is_older]
+    lines = lines or [_describe_nothing(outcome)]
+    if older:
+        lines += ["Older than the change, not counted:", *older]
+    return tuple(lines)
 
 
 def _describe_nothing(outcome: ReviewFinished) -> str:

@@ -64,7 +64,7 @@ def test_the_ci_step_fails_with_a_report_and_comments(depth: str, tmp_path: Path
     model = script(
         str(tmp_path / "s.json"),
         script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"),
-        script_verdict(("F-1", "confirmed", "TAX = 0.2")),
+        script_verdict(("F-1", "introduced", "TAX = 0.2")),
     )
     with FakeGitHub({"shop/prices.py": patch}) as hub:
         hub.head = git(clone, "rev-parse", "HEAD").strip()

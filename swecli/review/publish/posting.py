@@ -20,9 +20,8 @@ from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, Pu
 from swecli.review.target.targets import Target
 from swecli.text import fence
 
-_MAX_TABLE = (
-    28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
-)
+# characters of each of the summary's two tables; GitHub accepts 65,536 with the state behind them
+_MAX_TABLE = 14_000
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
 _DEFAULT = Gate()
 _RESOLVE = (
@@ -231,13 +230,23 @@ def _build_summary(push: Push) -> str:
     line += f" {dismissed} dismissed." if dismissed else ""
     lines.append(line)
     listed = [*push.rest, *(finding for finding in push.already_posted if finding.state == "gone")]
-    if listed:
-        lines += [
-            f"\n<details><summary>{len(listed)} more</summary>\n",
-            "| place | type | severity | state | problem |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-    for number, finding in enumerate(listed, 1):
+    lines += _fold_table(listed, f"{len(listed)} more")
+    older = [finding for finding in push.end.findings if finding.is_older]
+    title = f"{pluralize(len(older), 'problem')} older than this change, not counted"
+    lines += _fold_table(older, title)
+    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
+
+
+def _fold_table(findings: Sequence[Finding], title: str) -> list[str]:
+    """Return the lines of a folded table of findings, [] without any."""
+    if not findings:
+        return []
+    lines = [
+        f"\n<details><summary>{title}</summary>\n",
+        "| place | type | severity | state | problem |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for number, finding in enumerate(findings, 1):
         cells = [
             f"`{finding.place.replace('`', '')}`",
             _escape(finding.code_smell_type),
@@ -247,11 +256,9 @@ def _build_summary(push: Push) -> str:
         ]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _MAX_TABLE:
-            lines.append(f"| … | | | | and {len(listed) - number} more |")
+            lines.append(f"| … | | | | and {len(findings) - number} more |")
             break
-    if listed:
-        lines.append("\n</details>")
-    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
+    return [*lines, "\n</details>"]
 
 
 # Findings in a report

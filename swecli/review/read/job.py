@@ -7,15 +7,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.agent import Agent
+from swecli.agent.calls import Toolkit
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
+from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
+from swecli.review.read.part_message import describe_change
 from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
@@ -77,7 +80,7 @@ class ReviewJob:
             may_be_repaired = any(hunk.is_around(finding, source) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
                 may_be_repaired = bool(hunks) or not self._is_still_removed(finding)
-            if may_be_repaired and finding.verdict == "confirmed":
+            if may_be_repaired and finding.stands:
                 changed.append(finding)
         return changed
 
@@ -124,7 +127,7 @@ class ReviewJob:
             max_cost=None if budget is None or cost is None else budget - cost,
             sources=plan.target.sources.reread(),
         )
-        return await verifier.check(self.sessions, claims, {finding.id for finding in reported})
+        return await verifier.check(claims, {finding.id for finding in reported})
 
 
 async def begin_job(
@@ -166,11 +169,13 @@ async def _make_job(
     root = project_sources(agent.ctx.root).root
     target = plan.target
     title = f"Review of {plan.target.label}"
-    verifier = _make_verifier(agent, store, target.sources)
     sessions = SessionManager(agent.sessions.database)
     session = sessions.start(
         f"review of {root}", agent.model.name, title=title, project=store.project
     )
+    verifier = _make_verifier(agent, store, target.sources, sessions)
+    if target.diffs or target.deleted:
+        verifier = replace(verifier, change="\n".join(describe_change(plan)))
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole
@@ -190,6 +195,7 @@ async def _make_job(
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
         )
+    verifier = replace(verifier, rules=rules)
     record = ReviewRecord(
         store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules)
     )
@@ -259,25 +265,51 @@ def _make_barrier(agent: Agent) -> Callable[[str], str]:
     return barrier
 
 
-def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
+def _make_verifier(
+    agent: Agent, store: ReviewStore, sources: Sources, sessions: SessionManager
+) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
     agent.count_exactly()
     settings = agent.settings
     name = agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.commands.environ or {}) if name else agent.model
-    return Verifier(model, store, sources, agent.counter, settings.max_tokens)
+    toolkit = read_only_toolkit(agent, sources, sessions)
+    return Verifier(
+        model, store, sources, agent.counter, toolkit, sessions, max_tokens=settings.max_tokens
+    )
+
+
+def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) -> Toolkit:
+    """Return what calls need that read the reviewed files; nothing is asked."""
+    files = replace(agent.ctx.files, digests={})
+    ctx = replace(agent.ctx, root=sources.root, sessions=sessions, files=files, todos=[])
+    return Toolkit(agent.tools, agent.permissions, ctx, _deny)
+
+
+async def _deny(request: AskRequest) -> Decision:
+    return Decision(False, reason="a review is read-only and asks for no approval", by="headless")
 
 
 def prepare_check(
-    agent: Agent, store: ReviewStore, names: Sequence[str] = ()
+    agent: Agent, store: ReviewStore, names: Sequence[str] = (), *, trusted: bool
 ) -> tuple[Verifier, list[Finding], str]:
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
-    named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
+    named findings, by default of all that are gone or not verified. The project's rules count if the folder is
+    `trusted`. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    verifier = _make_verifier(agent, store, project_sources(agent.ctx.root))
+    sources = project_sources(agent.ctx.root)
+    sessions = SessionManager(agent.sessions.database)
+    title = "Check of findings"
+    sessions.start(
+        f"review of {sources.root}", agent.model.name, title=title, project=store.project
+    )
+    verifier = _make_verifier(agent, store, sources, sessions)
     findings = [store.get(name) for name in names] or [
         finding
         for finding in store.findings(OPEN_STATES)
         if finding.state == "gone" or finding.is_unchecked
     ]
+    if trusted:
+        rules, _ = load_rules(sources.root, {finding.path for finding in findings})
+        verifier = replace(verifier, rules=rules)
     return verifier, *verifier.estimate(findings)

@@ -71,7 +71,8 @@ class FileDiff:
         removed = frozenset(line for line, (sign, _, _) in enumerate(rows, 1) if sign == "-")
         content = "\n".join(old).encode("utf-8", "surrogatepass")
         source = Source(self.path, old, digest(content))
-        return Before(source, present_lines, removed, self.is_gone)
+        added = frozenset(line for sign, line, _ in self.rows if sign == "+")
+        return Before(source, present_lines, removed, self.is_gone, added)
 
     def _undo_rows(self, lines: Sequence[str]) -> list[Row]:
         """Return the lines before the change as rows of unchanged and removed ones."""

@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
 from swecli.llm.http import load_httpx
 from swecli.models.errors import BadInput, SwecliError, Unavailable
-from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding
+from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding, Verdict
 from swecli.redact import redact
 from swecli.tools.git import GitFailed, run_git
 
@@ -45,7 +45,7 @@ databaseId body author { login } } } } } } } }"""
 # the text fields of a finding that are carried, each with the pattern that its value must match
 _TEXTS = {
     "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
-    "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
+    "message": ".*", "verdict": "|".join(get_args(Verdict)), "state": "|".join(_STATES),
     "reason": ".*",
     "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})(?:,"(?:[0-9a-f]{20})?")?\]',
     "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
-from swecli.review.judge.sources import Sources, project_sources
+from swecli.review.judge.sources import BaseTree, Sources, project_sources
 from swecli.review.target.diffs import (
     ATTRIBUTES,
     FileDiff,
@@ -85,11 +86,9 @@ class _Context:
         return run_git(self.root, *words, environ=self.environ)
 
     def messages(self, commits: str) -> str:
-        """Return the messages of commits, the oldest first."""
+        """Return the messages of commits, the newest first."""
         with suppress(GitFailed):
-            return self.git(
-                "show", "-s", "--reverse", f"-{_MAX_COMMITS}", "--format=%B", commits, "--"
-            ).strip()
+            return self.git("show", "-s", f"-{_MAX_COMMITS}", "--format=%B", commits, "--").strip()
         return ""
 
     def resolve(self, name: str) -> str:
@@ -306,6 +305,8 @@ def _filter_files(
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = reviewed if named is None else {}
+    if base and named is None:
+        sources.base = BaseTree(partial(_check_out, ctx, base))
     sources.before = {
         path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
     }
@@ -343,6 +344,10 @@ def _take_snapshot(ctx: _Context, commit: str) -> Sources:
         sources.close()
         raise
     return sources
+
+
+def _check_out(ctx: _Context, commit: str, into: Path) -> None:
+    checkout_files(ctx.root, commit, into, ctx.environ)
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:

@@ -405,12 +405,14 @@ async def test_a_finding_follows_code_that_was_moved_into_another_file(is_told_a
     place = ("shop/stats.py", 6, "DIVISION_BY_ZERO")
     again = calls(report_call(place, message="dividing by zero for no prices"))
     judged = judge("confirmed", "return total / len(prices)", path="shop/stats.py")
-    end, model = await review_mean(again if is_told_again else END, judged, spec="shop")
+    search = calls(("search_files", {"pattern": "total / len"}))
+    told_by_whom = [again] if is_told_again else [END, search]
+    end, model = await review_mean(*told_by_whom, judged, spec="shop")
     assert [(f.id, f.place, f.status) for f in end.findings] == [
         ("F-1", "shop/stats.py:6", "open, confirmed")
     ]
     if not is_told_again:
-        assert "Its code stands now in shop/stats.py:" in str(model.requests[-1].messages)
+        assert "look for where it stands now" in str(model.requests[-1].messages)
 
 
 async def test_the_request_says_what_a_change_is_for_and_which_files_it_touches() -> None:
