@@ -70,9 +70,7 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
     UsageError."""
     flags = ("--staged", "--base", "--pr", "--continue")
     named = [(flag, *asked.flags[flag]) for flag in flags if flag in asked.flags]
-    if asked.words:
-        named.append(asked.words)
-    if len(named) > 1:
+    if len(named) > 1 or (named == [("--continue",)] and asked.words):
         raise UsageError(
             "A review has one target.", "Name paths, a commit, --staged, --base or --continue."
         )
@@ -83,7 +81,7 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
         return None
     if "--post" in asked.flags and target[:1] != ("--pr",):
         raise _needs_pull_request()
-    return target
+    return (*target, *asked.words)
 
 
 def _needs_pull_request() -> UsageError:

@@ -366,7 +366,8 @@ def test_a_dismissed_finding_does_not_fail_a_review(run: Run) -> None:
     ("arguments", "code", "message"),
     [
         (("--base", "nope"), 42, "no branch or commit"),
-        (("--staged", "README.md"), 2, "one target"),
+        (("--staged", "--base", "HEAD"), 2, "one target"),
+        (("--continue", "README.md"), 2, "one target"),
         (
             ("README.md", "--output", "nowhere/a.sarif"),
             42,
@@ -463,10 +464,10 @@ def push(hub: FakeGitHub, text: str, home: str = "") -> None:
     Path("shop/sums.py").write_text(text, newline="")
     subprocess.run(["git", "add", "shop/sums.py"], check=True)
     commit_all()
-    hub.follow(Path.cwd())
     lines = text.split("\n")[:-1]
     rows = "".join(f"+{line}\n" for line in lines)
     hub.patches = {"shop/sums.py": f"@@ -0,0 +1,{len(lines)} @@\n{rows}"}
+    hub.follow(Path.cwd())
     if home:
         os.environ["SWECLI_HOME"] = str(Path(f"../{home}").resolve())
 
@@ -565,7 +566,6 @@ def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
         path.unlink()
         rows = "".join(f"-{line}\n" for line in lines)
         hub.patches["shop/prices.py"] = f"@@ -1,{len(lines)} +0,0 @@\n{rows}"
-        hub.removed = {"shop/prices.py"}
     commit_all()
     hub.follow(Path.cwd())
     fields: dict[str, Any] = {"severity": "high", "evidence": "TAX = 0.19"}
@@ -578,9 +578,8 @@ def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
     path.write_text(text)
     subprocess.run(["git", "add", "."], check=True)
     commit_all()
-    hub.follow(Path.cwd())
     hub.patches = {"README.md": "@@ -1,0 +1,1 @@\n+more\n"}
-    hub.removed = set()
+    hub.follow(Path.cwd())
     monkeypatch.setenv("SWECLI_HOME", str(Path("../third").resolve()))
     search = {"calls": [{"name": "search_files", "arguments": {"pattern": "TAX = "}}]}
     no = script_verdict_in("shop/prices.py", "TAX = 0.19", "refuted")
@@ -622,6 +621,7 @@ def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGi
 def test_a_late_finding_that_fails_the_review_is_in_the_summary(run: Run, hub: FakeGitHub) -> None:
     assert run(*POST, script("../s.json", END)).code == 0
     hub.patches["README.md"] = "@@ -1,0 +1,1 @@\n+more\n"
+    hub.follow(Path.cwd())
     report = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high")
     outcome = run(*POST, script("../s.json", report, INTRODUCED))
     assert outcome.code == 1

@@ -5,8 +5,10 @@ that a review sends."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +28,27 @@ BOT = "swecli-bot"
 HEAD = "a" * 40
 
 
+class _Git:
+    """Runs git in a folder, with an index of its own."""
+
+    def __init__(self, folder: Path, index: str) -> None:
+        self.folder = folder
+        keys = [
+            f"GIT_{role}_{name}" for role in ("AUTHOR", "COMMITTER") for name in ("NAME", "EMAIL")
+        ]
+        self.environ = {
+            **os.environ,
+            **dict.fromkeys(keys, "a@example.org"),
+            "GIT_INDEX_FILE": index,
+        }
+
+    def __call__(self, *words: str, text: str = "", strip: bool = True) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.folder, env=self.environ, input=text, check=True, capture_output=True, text=True
+        )  # fmt: skip
+        return done.stdout.strip() if strip else done.stdout
+
+
 class FakeGitHub:
     """A GitHub API at `url`: `with FakeGitHub({"a.py": patch}) as github:`.
 
@@ -36,7 +59,6 @@ class FakeGitHub:
 
     def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
         self.patches, self.number, self.token = patches, number, token
-        self.removed: set[str] = set()  # paths that the pull request deletes
         self.refuse: dict[str, list[tuple[int, dict[str, str]]]] = {}
         self.refuse_paths: set[str] = set()
         self.posted: list[tuple[str, dict[str, Any]]] = []
@@ -96,11 +118,28 @@ class FakeGitHub:
         self._server.server_close()
 
     def follow(self, folder: Path) -> None:
-        """Set the pull request's head to the commit that is checked out in the folder."""
-        command = ["git", "rev-parse", "HEAD"]
-        self.head = subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        """Make the commit that is checked out in the folder the pull request's head, and its base the one before it:
+        what the head has, without the patches."""
+        with tempfile.TemporaryDirectory() as index:
+            self._follow(_Git(folder, f"{index}/index"), folder)
+
+    def _follow(self, git: _Git, folder: Path) -> None:
+        git("read-tree", "HEAD")
+        for path, patch in self.patches.items():
+            diff = FileDiff(path, hunks=parse_hunks(patch))
+            file = folder / path
+            before = diff.undo(file.read_text("utf-8").split("\n")[:-1] if file.exists() else ())
+            if not before:
+                git("update-index", "--force-remove", path)
+                continue
+            blob = git("hash-object", "-w", "--stdin", text="".join(f"{row}\n" for row in before))
+            git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        self.base = git("commit-tree", git("write-tree"), text="before the change")
+        self.head = git("commit-tree", "HEAD^{tree}", "-p", self.base, text="the change")
+        git("update-ref", "HEAD", self.head)
+        for path in self.patches:
+            shown = git("diff", self.base, self.head, "--", path, strip=False)
+            self.patches[path] = shown[shown.find("@@") :] if "@@" in shown else ""
 
     def environ(self, token: str | None = None) -> dict[str, str]:
         return {
@@ -125,7 +164,6 @@ class FakeGitHub:
             )
         page = int(re.search(r"[?&]page=(\d+)", "?" + query)[1]) if "page=" in query else 1  # type: ignore[index]
         lists = {
-            f"{base}/files": self.files(),
             f"{base}/comments": self.comments,
             f"{base}/reviews": self.reviews,
         }
@@ -133,20 +171,6 @@ class FakeGitHub:
         if where in lists:
             return 200, lists[where][(page - 1) * 100 : page * 100], {}
         return 404, {"message": "Not Found"}, {}
-
-    def files(self) -> list[dict[str, Any]]:
-        rows = [
-            {
-                "sha": HEAD, "filename": path,
-                "status": "removed" if path in self.removed else "modified",
-                "additions": 1, "deletions": 0, "changes": 1,
-                "blob_url": "https://example.org/b", "raw_url": "https://example.org/r",
-                "contents_url": "https://example.org/c", "patch": patch,
-            }
-            for path, patch in self.patches.items()
-        ]  # fmt: skip
-        assert not list(Draft7Validator(SCHEMAS[f"GET {WHERE}/files"]).iter_errors(rows))
-        return rows
 
     def write(
         self, method: str, path: str, given: str, body: dict[str, Any]

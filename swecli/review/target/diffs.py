@@ -151,7 +151,7 @@ def _status_of(header: list[str], *, has_hunks: bool, is_renamed: bool) -> str:
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
-    """Parse the hunks of one file's patch, as git and GitHub's API write them."""
+    """Parse the hunks of one file's patch."""
     hunks: list[list[Row]] = []
     number = 0
     new_left = 0
