@@ -26,12 +26,17 @@ from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
+from swecli.review.target.github import GitHubError
+from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 
 if TYPE_CHECKING:
     from swecli.agent.request_builder import Turn
     from swecli.app import Runtime
+
+
+_FORBIDDEN = 403
 
 
 class _PostCounts(NamedTuple):
@@ -60,6 +65,10 @@ async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
     if "--post" in asked.flags and review.job.plan.target.pr is None:
         review.finish("interrupted")
         raise _needs_pull_request()
+    reviewed = review.job.plan.target
+    github = reviewed.github if "--post" in asked.flags else None
+    if github is not None and not await asyncio.to_thread(github.may_write):
+        asked.face.warn(_may_not_write(reviewed))
     with asked.face.working("Reviewing"):
         outcome = await asked.face.wait(_follow(review, asked.face))
     return await _conclude(review, outcome or review.finish("interrupted"), asked)
@@ -82,6 +91,12 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
     if "--post" in asked.flags and target[:1] != ("--pr",):
         raise _needs_pull_request()
     return (*target, *asked.words)
+
+
+def _may_not_write(target: Target) -> str:
+    """Return what is said of a token that cannot post; the review counts all the same."""
+    name = target.github.repository if target.github else ""
+    return f"The token may not write to {name}, as in a fork's pull request: the review is only printed."
 
 
 def _needs_pull_request() -> UsageError:
@@ -137,9 +152,12 @@ async def _conclude(review: Review, outcome: ReviewFinished, asked: Invocation) 
         try:
             posted = await _post(review, outcome, gate, asked)
         except SwecliError as error:  # the result is printed all the same
-            face.complain(error)
             posted = _PostCounts(failed=sum(finding.is_open for finding in outcome.findings))
-            code = FAILED if error.exit_code == 1 else error.exit_code
+            if isinstance(error, GitHubError) and error.status == _FORBIDDEN:
+                face.warn(f"{_may_not_write(review.job.plan.target)} {error.message}")
+            else:
+                face.complain(error)
+                code = FAILED if error.exit_code == 1 else error.exit_code
     return _render(
         outcome, output_format=asked.value("--format"), code=code, gate=gate, posted=posted
     )

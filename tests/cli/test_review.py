@@ -629,7 +629,7 @@ def test_a_late_finding_that_fails_the_review_is_in_the_summary(run: Run, hub: F
     assert [kind for kind, _ in hub.posted] == ["summary", "summary edited"], "no late comment"
     summary = hub.issue[0]["body"]
     assert "1 open finding, of which 0 inline. 1 finding fails the review" in summary
-    assert "| `shop/prices.py:3` | MAGIC_NUMBERS | high |" in summary
+    assert "- [ ] `shop/prices.py:3` MAGIC_NUMBERS (high, open, introduced)" in summary
     posted = len(hub.posted)
     assert run(*POST, script("../s.json", END)).code == 1
     assert len(hub.posted) == posted, "the next push lists the same"
@@ -696,6 +696,75 @@ def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
         hub.comments.clear()  # the state carries it
     assert [kind for kind, _ in hub.posted[posted:]] == ["summary edited"]
     assert "0 open findings, of which 0 inline. 1 dismissed." in hub.issue[0]["body"]
+
+
+@pytest.mark.parametrize(
+    ("text", "association"),
+    [("Not my problem.", "NONE"), ("Not my problem.", "CONTRIBUTOR"), ("", "")],
+)
+def test_a_thread_resolved_without_a_reason_or_by_a_stranger_is_reopened(
+    run: Run, hub: FakeGitHub, text: str, association: str
+) -> None:
+    assert run(*POST, script("../s.json", CALL, END, INTRODUCED)).code == 1
+    hub.reply(text, association=association)
+    posted = len(hub.posted)
+    outcome = run(*POST, script("../s.json", END))
+    assert (outcome.code, "reopened F-1" in outcome.err) == (1, False)
+    assert [kind for kind, _ in hub.posted[posted:]][:2] == ["replies", "reopened"]
+    assert "This still stands, and counts." in hub.posted[posted][1]["body"]
+    posted = len(hub.posted)
+    run(*POST, script("../s.json", END))
+    assert len(hub.posted) == posted, "it is said once"
+
+
+def test_a_resolved_thread_whose_code_changed_is_checked_and_reopened_if_it_stands(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(*POST, script("../s.json", CALL, END, INTRODUCED)).code == 1
+    hub.reply("Done, fixed in the last commit.")
+    path = Path("shop/prices.py")
+    path.write_text(path.read_text().replace("TAX = 0.19", "TAX = 0.191"))
+    commit_all()
+    hub.follow(Path.cwd())
+    posted = len(hub.posted)
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))
+    still = script_verdict(("F-1", "introduced", "TAX = 0.191"))
+    outcome = run(*POST, script("../s.json", END, still))
+    assert (outcome.code, outcome.out) == (
+        1,
+        "F-1 shop/prices.py:3 MAGIC_NUMBERS (high): MAGIC_NUMBERS there [open, introduced]\n",
+    )
+    assert [kind for kind, _ in hub.posted[posted:]][:2] == ["replies", "reopened"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_token_that_may_not_write_prints_the_review_and_keeps_its_exit_code(
+    run: Run, hub: FakeGitHub, is_known: bool
+) -> None:
+    hub.may_write = False
+    hub.tells_permissions = is_known
+    outcome = run(*POST, script("../s.json", CALL, END, INTRODUCED))
+    assert (outcome.code, hub.posted) == (1, [])
+    assert "may not write to acme/shop" in outcome.err
+    assert outcome.out.startswith("F-1 shop/prices.py:3")
+
+
+def test_a_ticked_box_in_the_summary_dismisses_a_finding_without_a_thread(
+    run: Run, hub: FakeGitHub
+) -> None:
+    report = script_report(("shop/prices.py", 11, "ODD"), severity="high")
+    line = Path("shop/prices.py").read_text().split("\n")[10].strip()
+    other = script_verdict(("F-1", "introduced", line))
+    assert run(*POST, script("../s.json", report, other)).code == 1
+    body = hub.issue[0]["body"]
+    assert "- [ ] `shop/prices.py:11` ODD (high, open, introduced)" in body
+    hub.issue[0]["body"] = body.replace("- [ ]", "- [x]")
+    assert run(*POST, script("../s.json", END)).code == 0
+    [finding] = run("findings", "list", "all", "--json").json
+    assert (finding["state"], finding["reason"]) == (
+        "dismissed",
+        "its box in the summary was ticked",
+    )
 
 
 def test_unreadable_threads_are_reported_and_do_not_stop_the_review(

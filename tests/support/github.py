@@ -66,6 +66,9 @@ class FakeGitHub:
         self.reviews: list[dict[str, Any]] = []
         self.issue: list[dict[str, Any]] = []
         self.resolved: set[int] = set()
+        self.resolved_by: dict[int, str] = {}
+        self.may_write = True
+        self.tells_permissions = True
         self.head, self.base = HEAD, "b" * 40
         outer = self
 
@@ -156,6 +159,9 @@ class FakeGitHub:
         base = f"/repos/acme/shop/pulls/{self.number}"
         if where == "/user":
             return 200, {"login": BOT}, {}
+        if where == "/repos/acme/shop":
+            told = {"permissions": {"pull": True, "push": self.may_write}}
+            return 200, {"full_name": "acme/shop"} | (told if self.tells_permissions else {}), {}
         if where == base:
             return (
                 200,
@@ -180,6 +186,8 @@ class FakeGitHub:
             return 401, {"message": "Bad credentials"}, {}
         if refused := self._take_refusal(f"{method} {last}", given):
             return refused
+        if not self.may_write:
+            return 403, {"message": "Resource not accessible by integration"}, {}
         if path == "/graphql":
             return 200, self._graphql(body), {}
         pull, issue = (
@@ -239,16 +247,25 @@ class FakeGitHub:
     def _graphql(self, body: dict[str, Any]) -> dict[str, Any]:
         if "reviewThreads" in body["query"]:
             ids = [row["id"] for row in self.comments if row["path"]]
+            begin = int(body["variables"]["after"] or 0)
+            has_more = len(ids) > begin + 100
+            ids = ids[begin : begin + 100]
             nodes = [
                 {
                     "id": f"T{n}",
                     "isResolved": n in self.resolved,
+                    "resolvedBy": {"login": self.resolved_by[n]} if n in self.resolved_by else None,
                     "comments": {"nodes": self._thread(n)},
                 }
                 for n in ids
             ]
-            threads = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": nodes}
+            page = {"hasNextPage": has_more, "endCursor": str(begin + 100)}
+            threads = {"pageInfo": page, "nodes": nodes}
             return {"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}}
+        if "unresolveReviewThread" in body["query"]:
+            self.resolved.discard(int(body["variables"]["id"][1:]))
+            self.posted.append(("reopened", body["variables"]))
+            return {"data": {"unresolveReviewThread": {"thread": {"isResolved": False}}}}
         if "resolveReviewThread" in body["query"]:
             self.resolved.add(int(body["variables"]["id"][1:]))
             self.posted.append(("resolved", body["variables"]))
@@ -262,18 +279,21 @@ class FakeGitHub:
                 "databaseId": row["id"],
                 "body": row["body"],
                 "author": {"login": row["user"]["login"].removesuffix("[bot]")},
+                "authorAssociation": row.get("association", "NONE"),
             }
             for row in self.comments
             if first in (row["id"], row.get("in_reply_to_id"))
         ]
 
-    def reply(self, text: str, login: str = "ann") -> None:
-        """Let a person reply to the newest thread and resolve it."""
+    def reply(self, text: str, login: str = "ann", association: str = "MEMBER") -> None:
+        """Let a person reply to the newest thread ("": without a word) and resolve it."""
         first = [row["id"] for row in self.comments if row["path"]][-1]
         user = {"login": login}
         row = {"id": 5_000 + len(self.comments), "body": text, "path": "", "user": user}
-        self.comments.append({**row, "in_reply_to_id": first})
+        if text:
+            self.comments.append({**row, "in_reply_to_id": first, "association": association})
         self.resolved.add(first)
+        self.resolved_by[first] = login
 
     def _take_refusal(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
         if given not in ("", f"Bearer {self.token}"):

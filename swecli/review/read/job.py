@@ -20,6 +20,7 @@ from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.part_message import describe_change
 from swecli.review.read.rules import build_system_prompt, load_rules
+from swecli.review.target.github import PullState
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
@@ -209,6 +210,7 @@ async def _make_job(
     }
     paths = names if target.sources.is_snapshot else ()
     await asyncio.to_thread(recheck, store, target.sources, (), paths)
+    _dismiss_resolved(store, target.earlier)
     return ReviewJob(
         agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
     )
@@ -227,6 +229,18 @@ def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
         if finding.fingerprint in reasons
     ]
     store.update(changed, "resolved on the pull request", "user")
+
+
+def _dismiss_resolved(store: ReviewStore, earlier: PullState) -> None:
+    """Dismiss the findings that people dismissed on the pull request. One whose code has changed since is checked
+    instead: who resolves a thread may mean that it is repaired."""
+    present = store.findings(("open", "regressed")) if earlier.resolutions else []
+    dismissed = [
+        replace(finding, state="dismissed", reason=resolution.reason)
+        for finding in present
+        if (resolution := earlier.resolutions.get(finding.fingerprint)) and resolution.may_dismiss
+    ]
+    store.update(dismissed, "resolved on the pull request", "user")
 
 
 def plan_review(

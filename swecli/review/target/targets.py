@@ -262,7 +262,7 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     notes: list[str] = []
     earlier = PullState.load(github, int(number))
     try:
-        earlier = earlier.with_dismissals(github, int(number))
+        earlier = earlier.with_resolutions(github, int(number))
     except GitHubError as error:  # the review itself does not need them
         notes.append(f"resolved threads could not be read: {error.message}")
     target = Target(
