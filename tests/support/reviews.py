@@ -12,6 +12,7 @@ from swecli.app import Runtime
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.models.events import Event
+from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verify import Verifier
 from swecli.review.read.job import ReviewOptions, begin_job
@@ -52,7 +53,7 @@ def make_verifier(
     sessions.start("checks", model.name)
     counter = TokenCounter(model.profile.encoding)
     toolkit = Toolkit.for_replay(sources.root)
-    return Verifier(model, store, sources, counter, toolkit, sessions, **fields)
+    return Verifier(Examiner(model, toolkit, sessions, counter), store, sources, **fields)
 
 
 def findings_text(*rows: tuple[str, int, str], **fields: Any) -> str:

@@ -4,46 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from swecli.agent.calls import CallRunner, Toolkit
-from swecli.agent.loop import Loop
-from swecli.agent.turn import TurnRecord
 from swecli.agent.turn_state import TurnState
-from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, worst_first
-from swecli.models.message import Display, ToolResult, ToolSpec, Usage
+from swecli.models.json_value import JsonObject
+from swecli.models.message import ApiMessage, ToolSpec, Usage
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.evidence import describe_claim
 from swecli.review.judge.grounding import move
-from swecli.review.judge.side_tools import side_tools
+from swecli.review.judge.look_up import Examiner, LookUpDialogue
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verdicts import Hearing, find_same
-from swecli.review.judge.verify_dialogue import (
-    TOOL,
-    VerifyDialogue,
-    system_prompt,
-    verdict_spec,
-)
 from swecli.store.reviews import ReviewStore
-from swecli.store.session_manager import SessionManager
-from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
-from swecli.tools.registry import ToolRegistry
 
 _MAX_CLAIMS = 6  # of one file in one request
 TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all
 MIN_TOKENS = 40_000  # that verification may use in a small review
 _REPLY_TOKENS = 120  # estimated, for a judgement
-_MAX_RESULT = 12_000  # characters of one result that a verifier looks up
+_OF_CHANGE = ("introduced", "pre_existing", "intended", "refuted", "cannot_tell")
+_OF_CODE = ("confirmed", "refuted", "cannot_tell")
+_SPEC = Path(__file__).with_name("judge_findings.json").read_text(encoding="utf-8")
+_PROMPT = Path(__file__).with_name("verify.md").read_text(encoding="utf-8").strip()
+_PROMPT_OF_CHANGE = Path(__file__).with_name("verify_change.md").read_text(encoding="utf-8").strip()
 _LOOKED_UP = "+"  # ends the digest of a judgement that rests on more than was shown at first, and is not reused
 
 
@@ -68,20 +59,14 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Asks `model` about claims, until it has used `tokens`. `toolkit` has what it may look up with, `rules` are the
-    project's own by name, and `change` is what is said of the change to every verifier (None: the code is judged as it
-    is)."""
+    """Asks a model about claims, until it has used `tokens`. `rules` are the project's own, and `change` is what
+    is said of the change in each request (None: the code is judged as it is)."""
 
-    model: ChatModel
+    examiner: Examiner
     store: ReviewStore
     sources: Sources
-    counter: TokenCounter
-    toolkit: Toolkit
-    sessions: SessionManager
-    """Of the transcripts of its dialogues."""
     change: str | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
-    max_tokens: int | None = None
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
     max_cost: float | None = None  # in US dollars, before a request that is not made
 
@@ -139,7 +124,11 @@ class Verifier:
 
     @property
     def _prompt(self) -> str:
-        return system_prompt(is_change=self.change is not None)
+        return _PROMPT if self.change is None else _PROMPT_OF_CHANGE
+
+    @property
+    def model(self) -> ChatModel:
+        return self.examiner.model
 
     def _digest(self, finding: Finding) -> str:
         text = "\n".join([self._prompt, self.change or "", self._describe(finding)])
@@ -166,8 +155,8 @@ class Verifier:
         judgements = self._earlier_judgements(claims)
         asked = [finding for finding in claims if finding.id not in judgements]
         batches = _make_batches(asked)
-        tokens = len(batches) * self.counter.count(self._prompt)
-        tokens += sum(self.counter.count(self._describe(finding)) for finding in asked)
+        tokens = len(batches) * self.examiner.counter.count(self._prompt)
+        tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in asked)
         usage = Usage(tokens, len(asked) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
         price = "price unknown" if cost is None else f"about ${cost:.4f}"
@@ -184,14 +173,16 @@ class Verifier:
             result.judgements = {finding.id: failure for finding in batch} | result.judgements
             return False
         hearing = Hearing(self.sources, dialogue.shown, self.change)
+        rows = reversed(dialogue.answer.get("judgements", []))  # the first of each id counts
+        answers: dict[str, JsonObject] = {row["id"]: row for row in rows}
         for finding in batch:
-            answer = dialogue.answers.get(finding.id)
+            answer = answers.get(finding.id)
             if answer is None:
                 reason = "the verifier gave no answer"
                 result.judgements[finding.id] = Judgement("cannot_tell", why=reason, by="failure")
                 continue
             judgement = hearing.read_judgement(answer, finding, self.model.name)
-            same = find_same(finding, batch, dialogue.answers)
+            same = find_same(finding, batch, answers)
             if same:
                 result.duplicates[finding.id] = same
                 reason = f"it is {same}, in other words"
@@ -200,56 +191,30 @@ class Verifier:
             result.judgements[finding.id] = replace(judgement, digest=digest)
         return True
 
-    async def _ask(self, batch: Sequence[Finding], result: Verification) -> VerifyDialogue:
-        """Have the dialogue about the claims of one batch, which is stored as a turn of its own. Raises SwecliError."""
+    async def _ask(self, batch: Sequence[Finding], result: Verification) -> LookUpDialogue:
+        """Have the dialogue about the claims of one batch. Raises SwecliError."""
         evidence = [await asyncio.to_thread(self._describe, finding) for finding in batch]
         text = "\n\n".join(filter(None, [self.change, self._describe_rules(batch), *evidence]))
-        tools = [*side_tools(self.toolkit.tools, self.sources), _verdict_tool(self.change)]
+        messages: list[ApiMessage] = [
+            {"role": "system", "content": self._prompt},
+            {"role": "user", "content": text},
+        ]
         label = f"check of {', '.join(finding.id for finding in batch)}"
-        sessions = self.sessions
-        interaction = sessions.begin_interaction(label, text).interaction
+        spec = _verdict_spec(is_change=self.change is not None)
         cost = result.cost
         left = None if self.max_cost is None or cost is None else self.max_cost - cost
-        dialogue = VerifyDialogue(
-            self.model.name,
-            sessions,
-            [tool.spec() for tool in tools],
-            [{"role": "system", "content": self._prompt}, {"role": "user", "content": text}],
-            self.max_tokens,
-            left,
-        )
-        kit = replace(self.toolkit, tools=ToolRegistry(tools))
-        calls = CallRunner(kit, sessions, _MAX_RESULT, self.counter, repeats=True)
-        state = TurnState(label, interaction)
-        turns = TurnRecord(sessions, self.counter)
-        try:
-            async with aclosing(Loop(self.model, calls, turns).run(dialogue, state)) as events:
-                async for _ in events:
-                    pass
-        finally:
-            result.spend(state)
-            turns.settle(state)
-            sessions.finish_interaction("done")
-            sessions.turns.skip(sessions.session.id, interaction)
-        return dialogue
+        return await self.examiner.ask(label, messages, self.sources, spec, result.spend, left)
 
 
-class _Verdicts(BaseModel):
-    """Parameters of the tool by which a verifier answers, which are read before it runs."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-def _verdict_tool(change: str | None) -> Tool:
-    spec: ToolSpec = verdict_spec(is_change=change is not None)
-
-    def plan(params: _Verdicts, ctx: ToolContext) -> ToolPlan:
-        return ToolPlan("Give the verdicts")
-
-    async def run(params: _Verdicts, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-        return ToolResult(True, "The verdicts are taken.", Display(title="Verdicts"))
-
-    return Tool(TOOL, spec.description, _Verdicts, READ, run, plan, schema=spec.parameters)
+def _verdict_spec(*, is_change: bool) -> ToolSpec:
+    """Return the tool by which a verifier answers, with the verdicts that there are."""
+    spec = json.loads(_SPEC)
+    row = spec["parameters"]["properties"]["judgements"]["items"]["properties"]
+    row["verdict"]["enum"] = list(_OF_CHANGE if is_change else _OF_CODE)
+    if not is_change:
+        for name in ("side", "absent"):
+            del row[name]
+    return ToolSpec(**spec)
 
 
 def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = False) -> Finding:

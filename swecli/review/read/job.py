@@ -16,6 +16,7 @@ from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
+from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.part_message import describe_change
@@ -288,9 +289,8 @@ def _make_verifier(
     name = agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.commands.environ or {}) if name else agent.model
     toolkit = read_only_toolkit(agent, sources, sessions)
-    return Verifier(
-        model, store, sources, agent.counter, toolkit, sessions, max_tokens=settings.max_tokens
-    )
+    examiner = Examiner(model, toolkit, sessions, agent.counter, settings.max_tokens)
+    return Verifier(examiner, store, sources)
 
 
 def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) -> Toolkit:
