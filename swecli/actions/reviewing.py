@@ -57,6 +57,7 @@ async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
         verify="--no-verify" not in asked.flags,
         fail_on=asked.value("--fail-on", "high"),
         trusted=runtime.trusted,
+        prove="--prove" in asked.flags,
     )
     store = open_store(runtime.sessions, runtime.cwd)
     if "--dry-run" in asked.flags:
@@ -79,6 +80,10 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
     UsageError."""
     flags = ("--staged", "--base", "--pr", "--continue")
     named = [(flag, *asked.flags[flag]) for flag in flags if flag in asked.flags]
+    if "--prove" in asked.flags and "--no-verify" in asked.flags:
+        raise UsageError(
+            "--prove needs the check that --no-verify skips.", "Leave one of them out."
+        )
     if len(named) > 1 or (named == [("--continue",)] and asked.words):
         raise UsageError(
             "A review has one target.", "Name paths, a commit, --staged, --base or --continue."

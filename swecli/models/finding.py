@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Literal
 
 from swecli.models.json_value import JsonObject
+from swecli.models.proof import Proof
 
 _Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
@@ -87,8 +88,8 @@ class Finding:
     against the code. `source` is call or json. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
     duplicate. `hunk` is the digest of the hunk that it was reported for. `removed` marks a finding about code that the
-    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `id` is `F-`
-    and a number, "" until the finding is in the ledger.
+    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `proof` is a
+    script that was run on both sides. `id` is `F-` and a number, "" until the finding is in the ledger.
     """
 
     path: str
@@ -120,6 +121,7 @@ class Finding:
     same_as: str = ""
     hunk: str = ""
     removed: bool = False
+    proof: Proof | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -194,6 +196,7 @@ class Finding:
         }
         return values | {
             "judgement": self.judgement and asdict(self.judgement),
+            "proof": self.proof and asdict(self.proof),
             "aliases": list(self.aliases),
         }
 

@@ -31,6 +31,8 @@ def describe_claim(
         text.append(_MOVED)
     elif is_change and _is_old(finding, before):
         text.append(_OLD)
+    if finding.proof is not None:
+        text.append(f"A script that tries it was run on both sides: {finding.proof}")
     return "\n".join([*text, *_show_code(finding, sources.reviewed(finding.path), before)])
 
 

@@ -7,6 +7,7 @@ import ast
 import hashlib
 import json
 import re
+import shutil
 import warnings
 import weakref
 from bisect import bisect_right
@@ -21,6 +22,7 @@ from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.folders import remove_tree
+from swecli.models.errors import BadInput
 from swecli.models.finding import Side
 from swecli.review.judge.layout import digest_code, read_forms
 from swecli.tools.base import ToolError
@@ -220,12 +222,12 @@ class Before:
         return [pair for line, pair in pairs if line in self.removed]
 
 
-class BaseTree:
-    """All files as they were before a change, in a folder that `checkout` fills when they are first asked for, and that
-    is removed with this object."""
+class Snapshot:
+    """Files in a folder of their own, which `fill` writes when they are first asked for, and which is removed with this
+    object."""
 
-    def __init__(self, checkout: Callable[[Path], None]) -> None:
-        self._checkout = checkout
+    def __init__(self, fill: Callable[[Path], None]) -> None:
+        self._fill = fill
         self._remove: Callable[[], object] | None = None
 
     @cached_property
@@ -233,7 +235,7 @@ class BaseTree:
         """The folder. Raises BadInput if the files cannot be had."""
         root = Path(mkdtemp(prefix="swecli-review-")).resolve()
         self._remove = weakref.finalize(self, remove_tree, str(root))
-        self._checkout(root)
+        self._fill(root)
         return root
 
     def close(self) -> None:
@@ -254,7 +256,7 @@ class Sources:
         *,
         is_snapshot: bool = False,
         barrier: Callable[[str], str] | None = None,
-        base: BaseTree | None = None,
+        base: Snapshot | None = None,
     ) -> None:
         self.root = root
         # why a path of the project is not read, "" if it is; None: by its name, and the project's ignore files
@@ -273,6 +275,18 @@ class Sources:
     def reread(self) -> Sources:
         """Return the same files, none of them read yet. They end with this object if it is a snapshot."""
         return Sources(self.root, self.before, barrier=self.barrier, base=self.base)
+
+    def copy_files(self, into: Path) -> None:
+        """Write the files that are not ignored into another folder, links as they are. Raises BadInput."""
+        for name in self._names:
+            source = self.root / name
+            copy = into / name
+            try:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                if not self.barrier(name):
+                    shutil.copy2(source, copy, follow_symlinks=False)
+            except OSError as error:
+                raise BadInput(f"{name} cannot be copied: {error.strerror}.") from error
 
     def side(self, side: Side) -> Sources:
         """Return the files of one side of the change. Raises BadInput if those before it cannot be had."""

@@ -56,6 +56,13 @@ class Verification:
         self.cost = None if self.cost is None or state.cost is None else self.cost + state.cost
         self.requests += state.steps
 
+    def add(self, other: Verification) -> None:
+        """Add what another verification took, and its problems."""
+        self.usage += other.usage
+        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        self.requests += other.requests
+        self.problems += other.problems
+
 
 @dataclass(frozen=True, slots=True)
 class Verifier:

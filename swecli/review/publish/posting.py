@@ -380,6 +380,10 @@ def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str
     paragraphs = [_escape(finding.message), _escape(finding.improvement)]
     if finding.suggestion and with_suggestion:
         paragraphs.append(_fence(finding.suggestion, "suggestion"))
+    if finding.proof is not None:
+        script = _fence(finding.proof.script, finding.proof.language)
+        title = f"A script shows it ({finding.proof})"
+        paragraphs.append(f"<details><summary>{title}</summary>\n\n{script}\n\n</details>")
     return [*filter(None, paragraphs)]
 
 

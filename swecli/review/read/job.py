@@ -17,6 +17,7 @@ from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.look_up import Examiner
+from swecli.review.judge.prove import Prover
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.part_message import describe_change
@@ -28,18 +29,20 @@ from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.errors import ToolError
 
+_PROVABLE = ("introduced", "pre_existing", "cannot_tell")  # verdicts that a script may decide
 _PART_SHARE = 0.3  # of the model's window, for one part
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
     """Options of a review. `include` are patterns of files that no rule skips, `fail_on` is the severity from which all
-    findings must be verified."""
+    findings must be verified, and with `prove` are shown by a script."""
 
     include: tuple[str, ...] = ()
     verify: bool = True
     fail_on: str = "high"
     trusted: bool = False
+    prove: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class ReviewJob:
     plan: Plan
     rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
+    prover: Prover | None = None  # None: nothing is proved by running code
 
     def findings(self) -> list[Finding]:
         """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
@@ -129,7 +133,38 @@ class ReviewJob:
             max_cost=None if budget is None or cost is None else budget - cost,
             sources=plan.target.sources.reread(),
         )
-        return await verifier.check(claims, {finding.id for finding in reported})
+        event, result = await verifier.check(claims, {finding.id for finding in reported})
+        if self.prover is not None:
+            await self._prove(verifier, self.prover, result)
+            event = replace(event, findings=tuple(store.get(one.id) for one in event.findings))
+        return event, result
+
+    async def _prove(self, verifier: Verifier, prover: Prover, result: Verification) -> None:
+        """Have scripts run for the severe findings that may be the change's, and those that a script has shown before.
+        A difference is no bug: of what only a script shows, the verifier says whether it is intended."""
+        severe = [finding for finding in self.findings() if finding.at_least(self.options.fail_on)]
+        claims = [finding for finding in severe if finding.is_open and finding.verdict in _PROVABLE]
+        budget = verifier.max_cost
+        left = None if budget is None or result.cost is None else budget - result.cost
+        proved = await prover.prove(claims, result, left)
+        self.store.update(proved, "proof", verifier.model.name)
+        undecided = {claim.id for claim in claims if claim.verdict == "cannot_tell"}
+        shown = [
+            finding
+            for finding in proved
+            if finding.id in undecided and finding.verdict == "introduced"
+        ]
+        answers = await verifier.verify(shown)
+        result.add(answers)
+        intended = [
+            move(
+                replace(finding, verdict="intended", judgement=judgement), "refuted", judgement.why
+            )
+            for finding in shown
+            if (judgement := answers.judgements.get(finding.id)) is not None
+            and judgement.verdict == "intended"
+        ]
+        self.store.update(intended, "check", verifier.model.name)
 
 
 async def begin_job(
@@ -212,8 +247,10 @@ async def _make_job(
     paths = names if target.sources.is_snapshot else ()
     await asyncio.to_thread(recheck, store, target.sources, (), paths)
     _dismiss_resolved(store, target.earlier)
+    prover = _make_prover(agent, verifier, plan) if options.prove else None
+    notices = (*target.notes, *notes)
     return ReviewJob(
-        agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
+        agent, store, options, verifier, sessions, record, plan, rules, notices, prover
     )
 
 
@@ -291,6 +328,26 @@ def _make_verifier(
     toolkit = read_only_toolkit(agent, sources, sessions)
     examiner = Examiner(model, toolkit, sessions, agent.counter, settings.max_tokens)
     return Verifier(examiner, store, sources)
+
+
+def _make_prover(agent: Agent, verifier: Verifier, plan: Plan) -> Prover:
+    """Return what proves claims. Raises BadInput without a change to compare, or without a sandbox."""
+    sandbox = agent.ctx.commands.sandbox
+    if verifier.change is None or plan.target.sources.base is None:
+        raise BadInput(
+            f"--prove compares two sides, and {plan.target.label} has one.",
+            "Review a change: --staged, --base BRANCH, --pr N or a commit.",
+        )
+    if sandbox is None or not sandbox.is_active:
+        reason = sandbox.problem if sandbox is not None else "it is switched off"
+        raise BadInput(
+            f"--prove runs scripts in the sandbox, and there is none: {reason}.",
+            "See: swecli doctor",
+        )
+    environ = agent.ctx.commands.environ or {}
+    project = project_root(agent.ctx.root)
+    sources = plan.target.sources
+    return Prover(verifier.examiner, sources, sandbox, project, environ, verifier.change)
 
 
 def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) -> Toolkit:

@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
-from swecli.review.judge.sources import BaseTree, Sources, project_sources
+from swecli.review.judge.sources import Snapshot, Sources, project_sources
 from swecli.review.target.diffs import (
     ATTRIBUTES,
     FileDiff,
@@ -318,7 +318,7 @@ def _filter_files(
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = reviewed if named is None else {}
     if base and named is None:
-        sources.base = BaseTree(partial(_check_out, ctx, base))
+        sources.base = Snapshot(partial(_check_out, ctx, base))
     sources.before = {
         path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
     }

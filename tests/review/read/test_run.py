@@ -210,7 +210,11 @@ async def test_a_place_named_in_words_beside_an_empty_report_is_asked_about_once
 
 
 async def test_the_figures_of_the_loop_window_are_settings() -> None:
-    figures = {"review_window_after": 2, "review_window_over": 5, "review_window_keep": 3}
+    figures: dict[str, Any] = {
+        "review_window_after": 2,
+        "review_window_over": 5,
+        "review_window_keep": 3,
+    }
     runtime = make_runtime([*(read_call(start_line=n + 1) for n in range(4)), END], **figures)
     events = await collect(await begin_review(runtime, "shop/prices.py"))
     [first, *_] = [event for event in events if isinstance(event, LoopWindowApplied)]
