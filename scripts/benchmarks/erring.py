@@ -119,12 +119,12 @@ class ErringReviewer:
         if name == "calm":
             return {**row, "verdict": "refuted", "quote": f"return given * {number} + 1"}
         if number == 0 and ".env:1" not in part and not self.repaired:
-            return {**row, "verdict": "cannot_tell", "see": [".env:1"]}
+            return {**row, "verdict": "cannot_tell"}
         row["path"] = self.places[number]
         if number in self.repaired:
             return {**row, "verdict": "refuted", "quote": f"if given == {number}:"}
         quote = f"return total_{number} / (given - {number})"
-        return {**row, "verdict": "confirmed", "quote": quote}
+        return {**row, "verdict": "introduced", "quote": quote}
 
 
 def write_project() -> None:

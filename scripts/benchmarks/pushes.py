@@ -141,7 +141,7 @@ def _reviewer(request: Any) -> Any:
             broken = line in bad
             row = {
                 "id": ref,
-                "verdict": "confirmed" if broken else "refuted",
+                "verdict": "introduced" if broken else "refuted",
                 "path": "work.py",
                 "line": line,
                 "why": "seen",

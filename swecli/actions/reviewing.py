@@ -26,12 +26,17 @@ from swecli.review.publish.sarif import as_sarif
 from swecli.review.publish.view import row_view
 from swecli.review.read.job import ReviewOptions, begin_job, plan_review
 from swecli.review.read.run import Review
+from swecli.review.target.github import GitHubError
+from swecli.review.target.targets import Target
 from swecli.store.reviews import ReviewStore
 from swecli.tools.execute import execute
 
 if TYPE_CHECKING:
     from swecli.agent.request_builder import Turn
     from swecli.app import Runtime
+
+
+_FORBIDDEN = 403
 
 
 class _PostCounts(NamedTuple):
@@ -52,6 +57,7 @@ async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
         verify="--no-verify" not in asked.flags,
         fail_on=asked.value("--fail-on", "high"),
         trusted=runtime.trusted,
+        prove="--prove" in asked.flags,
     )
     store = open_store(runtime.sessions, runtime.cwd)
     if "--dry-run" in asked.flags:
@@ -60,6 +66,10 @@ async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
     if "--post" in asked.flags and review.job.plan.target.pr is None:
         review.finish("interrupted")
         raise _needs_pull_request()
+    reviewed = review.job.plan.target
+    github = reviewed.github if "--post" in asked.flags else None
+    if github is not None and not await asyncio.to_thread(github.may_write):
+        asked.face.warn(_may_not_write(reviewed))
     with asked.face.working("Reviewing"):
         outcome = await asked.face.wait(_follow(review, asked.face))
     return await _conclude(review, outcome or review.finish("interrupted"), asked)
@@ -70,9 +80,11 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
     UsageError."""
     flags = ("--staged", "--base", "--pr", "--continue")
     named = [(flag, *asked.flags[flag]) for flag in flags if flag in asked.flags]
-    if asked.words:
-        named.append(asked.words)
-    if len(named) > 1:
+    if "--prove" in asked.flags and "--no-verify" in asked.flags:
+        raise UsageError(
+            "--prove needs the check that --no-verify skips.", "Leave one of them out."
+        )
+    if len(named) > 1 or (named == [("--continue",)] and asked.words):
         raise UsageError(
             "A review has one target.", "Name paths, a commit, --staged, --base or --continue."
         )
@@ -83,7 +95,13 @@ def _read_target(asked: Invocation) -> tuple[str, ...] | None:
         return None
     if "--post" in asked.flags and target[:1] != ("--pr",):
         raise _needs_pull_request()
-    return target
+    return (*target, *asked.words)
+
+
+def _may_not_write(target: Target) -> str:
+    """Return what is said of a token that cannot post; the review counts all the same."""
+    name = target.github.repository if target.github else ""
+    return f"The token may not write to {name}, as in a fork's pull request: the review is only printed."
 
 
 def _needs_pull_request() -> UsageError:
@@ -139,9 +157,12 @@ async def _conclude(review: Review, outcome: ReviewFinished, asked: Invocation) 
         try:
             posted = await _post(review, outcome, gate, asked)
         except SwecliError as error:  # the result is printed all the same
-            face.complain(error)
             posted = _PostCounts(failed=sum(finding.is_open for finding in outcome.findings))
-            code = FAILED if error.exit_code == 1 else error.exit_code
+            if isinstance(error, GitHubError) and error.status == _FORBIDDEN:
+                face.warn(f"{_may_not_write(review.job.plan.target)} {error.message}")
+            else:
+                face.complain(error)
+                code = FAILED if error.exit_code == 1 else error.exit_code
     return _render(
         outcome, output_format=asked.value("--format"), code=code, gate=gate, posted=posted
     )
@@ -186,11 +207,19 @@ def _render(
     elif output_format == "markdown":
         lines = (as_markdown(outcome.findings, end=outcome).rstrip("\n"),)
     else:
-        lines = tuple(
-            row_view(finding).line for finding in outcome.findings if finding.state != "refuted"
-        )
-        lines = lines or (_describe_nothing(outcome),)
+        lines = _list_findings(outcome)
     return ActionResult(value, lines, code=code)
+
+
+def _list_findings(outcome: ReviewFinished) -> tuple[str, ...]:
+    """Return a line for each finding; those that are older than the change are listed last, and do not count."""
+    shown = [finding for finding in outcome.findings if finding.state != "refuted"]
+    older = [row_view(finding).line for finding in shown if finding.is_older]
+    lines = [row_view(finding).line for finding in shown if not finding.is_older]
+    lines = lines or [_describe_nothing(outcome)]
+    if older:
+        lines += ["Older than the change, not counted:", *older]
+    return tuple(lines)
 
 
 def _describe_nothing(outcome: ReviewFinished) -> str:

@@ -251,6 +251,25 @@ class Settings:
         "tokens of code in one message of a review, about",
         has_variable=False,
     )
+    # the window of seed 000, and its figures
+    review_window_after: int = _setting(
+        5,
+        integer(0, 1000),
+        "loops of a review after which a long part leaves out its oldest messages",
+        has_variable=False,
+    )
+    review_window_over: int = _setting(
+        15,
+        integer(2, 1000),
+        "messages that a long part may have before that",
+        has_variable=False,
+    )
+    review_window_keep: int = _setting(
+        10,
+        integer(1, 1000),
+        "of these, the newest messages that stay",
+        has_variable=False,
+    )
     review_verify_model: str = _setting(
         "",
         string,

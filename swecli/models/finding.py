@@ -7,11 +7,15 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Literal
 
 from swecli.models.json_value import JsonObject
+from swecli.models.proof import Proof
 
 _Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]
 FindingState = Literal["open", "refuted", "gone", "fixed", "regressed", "dismissed"]
-Verdict = Literal["", "confirmed", "cannot_tell", "refuted"]
+Side = Literal["head", "base"]  # of a change: after it, and before it
+Verdict = Literal[
+    "", "confirmed", "introduced", "pre_existing", "intended", "cannot_tell", "refuted"
+]
 ReviewEnd = Literal["done", "unreadable", "max_loops", "max_budget", "interrupted", "failed"]
 
 SEVERITIES: tuple[_Severity, ...] = ("low", "medium", "high", "critical")
@@ -20,7 +24,15 @@ KINDS: tuple[FindingKind, ...] = ("smell", "correctness", "security", "check")
 STATES: tuple[FindingState, ...] = ("open", "refuted", "gone", "fixed", "regressed", "dismissed")
 OPEN_STATES: tuple[FindingState, ...] = ("open", "regressed", "gone")  # gone: not verified as fixed
 # verdicts, the most certain first
-_CERTAINTY: tuple[Verdict, ...] = ("confirmed", "cannot_tell", "", "refuted")
+_CERTAINTY: tuple[Verdict, ...] = (
+    "introduced", "confirmed", "cannot_tell", "", "pre_existing", "intended", "refuted",
+)  # fmt: skip
+# verdicts that a finding counts with, by the least that the user asks for
+_COUNTED: dict[str, tuple[Verdict, ...]] = {
+    "confirmed": ("introduced", "confirmed"),
+    "cannot_tell": ("introduced", "confirmed", "cannot_tell"),
+    "any": ("introduced", "confirmed", "cannot_tell", ""),
+}
 
 LOOPS_OF_READ = "loops_of_read"
 _PLACE_FIELDS = (
@@ -47,9 +59,12 @@ SMELLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of checking a finding against the code. `path`, `line` and `quote` are its evidence. `digest` covers
-    the claim and code that the model was shown, with a `+` behind it if it asked for more; without that the same is not
-    paid for twice."""
+    """The result of checking a finding against the code. Of a change a claim is "introduced" by it, "pre_existing" (it
+    was so before), or "intended" (it is what the change is for); of code without a change it is "confirmed".
+
+    `path`, `line` and `quote` are the evidence, on one `side` of the change: a quote of the base that confirms a claim
+    about what is missing stands no longer in the head, where `line` is its place. `digest` covers the claim and code
+    that the model was shown, with a `+` behind it if it looked up more; without that the same is not paid for twice."""
 
     verdict: Verdict
     path: str = ""
@@ -58,6 +73,7 @@ class Judgement:
     why: str = ""
     by: str = ""
     digest: str = ""
+    side: Side = "head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +88,8 @@ class Finding:
     against the code. `source` is call or json. `aliases` are other wordings of the
     same report. `late` marks a finding in code that an earlier loop had read. `same_as` is the finding it may
     duplicate. `hunk` is the digest of the hunk that it was reported for. `removed` marks a finding about code that the
-    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `id` is `F-`
-    and a number, "" until the finding is in the ledger.
+    change removes: its line is where that stood, in a file of which nothing is left the line that it had. `proof` is a
+    script that was run on both sides. `id` is `F-` and a number, "" until the finding is in the ledger.
     """
 
     path: str
@@ -105,6 +121,7 @@ class Finding:
     same_as: str = ""
     hunk: str = ""
     removed: bool = False
+    proof: Proof | None = None
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -127,6 +144,16 @@ class Finding:
     @property
     def is_open(self) -> bool:
         return self.state in OPEN_STATES
+
+    @property
+    def stands(self) -> bool:
+        """Whether a check says that the code does what the finding says, since whenever."""
+        return self.verdict in ("introduced", "confirmed", "pre_existing")
+
+    @property
+    def is_older(self) -> bool:
+        """Whether it is an open problem that the reviewed change has not made."""
+        return self.is_open and self.verdict == "pre_existing"
 
     @property
     def is_unchecked(self) -> bool:
@@ -156,12 +183,9 @@ class Finding:
         return _RANKS.get(self.severity, -1) >= _RANKS[severity]
 
     def has_verdict(self, least: str) -> bool:
-        """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. Refuted findings return
-        False."""
-        if least == "any":
-            return self.verdict != "refuted"
-        accepted = {"confirmed": ("confirmed",), "cannot_tell": ("confirmed", "cannot_tell")}
-        return self.verdict in accepted.get(least, ())
+        """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. What is refuted, intended or
+        older than the change returns False."""
+        return self.verdict in _COUNTED[least]
 
     def to_json(self) -> JsonObject:
         """Return all fields except `block`, `hunk` and `same_as` as JSON values."""
@@ -172,6 +196,7 @@ class Finding:
         }
         return values | {
             "judgement": self.judgement and asdict(self.judgement),
+            "proof": self.proof and asdict(self.proof),
             "aliases": list(self.aliases),
         }
 

@@ -185,11 +185,14 @@ class LoopWindowApplied(ReviewEvent):
 
 @dataclass(frozen=True, slots=True)
 class FindingsJudged(ReviewEvent):
-    """A separate request checked findings against the code."""
+    """A separate request checked findings against the code. `confirmed` counts those that stand, of a change those that
+    it introduces; `pre_existing` were so before it, `intended` are what it is for."""
 
     confirmed: int
     refuted: int
     cannot_tell: int
+    pre_existing: int = 0
+    intended: int = 0
     findings: tuple[Finding, ...] = ()
 
 

@@ -20,6 +20,8 @@ from swecli.models.finding import (
     merge_report,
 )
 from swecli.models.ids import parse_short_id
+from swecli.models.json_value import JsonObject
+from swecli.models.proof import Outcome, Proof
 from swecli.store.journal.reader import is_other_process
 from swecli.store.journal.values import clean_text, folder_key, values
 from swecli.store.sqlite.database import Database
@@ -232,10 +234,19 @@ def _to_finding(row: FindingRow) -> Finding:
     return Finding(
         id=f"F-{row.number}",
         judgement=judgement,
+        proof=_load_proof(more.get("proof")),
         aliases=tuple(more.get("aliases") or ()),
         **values(row, _COLUMNS),
         **{name: more[name] for name in _OTHER_FIELDS if name in more},
     )
+
+
+def _load_proof(value: JsonObject | None) -> Proof | None:
+    """Return a stored proof; None if there is none."""
+    if not value:
+        return None
+    sides = {side: Outcome(value[side]) for side in ("base", "head")}
+    return Proof(value["language"], value["script"], **sides)
 
 
 def _to_change(row: FindingChangeRow) -> StateChange:
@@ -248,7 +259,9 @@ def _fill(row: FindingRow, finding: Finding) -> None:
         setattr(row, name, getattr(finding, name))
     judgement = finding.judgement and asdict(finding.judgement)
     aliases = list(finding.aliases)[-_MAX_ALIASES:]
-    row.more = values(finding, _OTHER_FIELDS) | {"judgement": judgement, "aliases": aliases}
+    proof = finding.proof and asdict(finding.proof)
+    others = {"judgement": judgement, "proof": proof, "aliases": aliases}
+    row.more = values(finding, _OTHER_FIELDS) | others
 
 
 def _merge_report(row: FindingRow, finding: Finding, *, stays: bool = False) -> FindingRow:

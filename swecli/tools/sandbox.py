@@ -132,6 +132,10 @@ class Sandbox:
         own = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
         return cls(start.settings.sandbox, start.cwd, start.environ, own)
 
+    def for_folder(self, folder: Path) -> Sandbox:
+        """Return a sandbox of the same settings for commands in another folder."""
+        return Sandbox(self._setting, folder, self._environ, self._own)
+
     @property
     def is_active(self) -> bool:
         """Whether commands run in it."""

@@ -25,6 +25,7 @@ CALL = {"text": findings_text(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="
 
 END = script_report()
 YES = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+INTRODUCED = script_verdict(("F-1", "introduced", "TAX = 0.19"))
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +141,7 @@ def test_a_verdict_whose_evidence_is_not_in_the_files_becomes_cannot_tell(run: R
     run("review", "shop/prices.py", "-m", model)
     [found] = run("findings", "list", "--json").json
     assert (found["state"], found["verdict"]) == ("open", "cannot_tell")
-    assert "its quote is in no file" in found["judgement"]["why"]
+    assert "its quote stands in no file" in found["judgement"]["why"]
 
 
 def test_the_exit_code_of_a_severe_finding_wins_over_that_of_an_incomplete_review(run: Run) -> None:
@@ -149,15 +150,22 @@ def test_the_exit_code_of_a_severe_finding_wins_over_that_of_an_incomplete_revie
     assert run("review", "shop/prices.py", "-m", model, "--fail-on", "critical").code == 3
 
 
-@pytest.mark.parametrize("target", [("--staged",), ("--base", "HEAD"), ("shop/prices.py",)])
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [
+        (("--staged",), "introduced"),
+        (("--base", "HEAD"), "introduced"),
+        (("shop/prices.py",), "confirmed"),
+    ],
+)
 def test_a_second_review_of_the_same_code_ends_like_the_first(
-    run: Run, target: tuple[str, ...]
+    run: Run, target: tuple[str, ...], verdict: str
 ) -> None:
     code = Path("shop/prices.py").read_text()
     Path("shop/prices.py").write_text(code.replace("TAX = 0.19", "TAX = 0.20"))
     subprocess.run(["git", "add", "."], check=True)
     report = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), ("shop/prices.py", 12, "ODD"))
-    yes = script_verdict(("F-1", "confirmed", "TAX = 0.20"), ("F-2", "refuted", "TAX = 0.20"))
+    yes = script_verdict(("F-1", verdict, "TAX = 0.20"), ("F-2", "refuted", "TAX = 0.20"))
     words = ("review", *target, "--fail-on", "medium", "-m")
     first = run(*words, script("../s.json", report, yes))
     obedient = script("../s.json", END)  # it was told what is known
@@ -178,7 +186,7 @@ def test_a_finding_outside_of_the_changed_lines_counts_only_for_the_change_that_
     Path("README.md").write_text("a new line\n")
     subprocess.run(["git", "add", "."], check=True)
     report = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"))
-    yes = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+    yes = script_verdict(("F-1", "introduced", "TAX = 0.19"))
     words = ("review", "--staged", "--fail-on", "low", "-m")
     assert run(*words, script("../s.json", report, yes)).code == 1
     assert run(*words, script("../s.json", END)).code == 1
@@ -217,7 +225,7 @@ def test_a_deleted_file_is_read_and_a_confirmed_finding_about_it_fails_the_revie
     report = script_report(
         ("shop/prices.py", 3, "REMOVED_API"), severity="high", evidence="TAX = 0.19"
     )
-    yes = script_verdict(("F-1", "confirmed", "TAX = 0.19"))
+    yes = script_verdict(("F-1", "introduced", "TAX = 0.19"))
     words = ("review", "--staged", "--fail-on", "high", "-m")
     outcome = run(*words, script("../s.json", report, yes))
     assert (outcome.code, outcome.out.split(":")[0]) == (1, "F-1 shop/prices.py")
@@ -226,7 +234,7 @@ def test_a_deleted_file_is_read_and_a_confirmed_finding_about_it_fails_the_revie
     assert run("findings", "recheck").out == "Nothing has changed.\n"
 
 
-@pytest.mark.parametrize(("verdict", "code"), [("confirmed", 1), ("cannot_tell", 0)])
+@pytest.mark.parametrize(("verdict", "code"), [("introduced", 1), ("cannot_tell", 0)])
 def test_a_finding_that_quotes_a_removed_line_is_shown_where_that_stood(
     run: Run, verdict: str, code: int
 ) -> None:
@@ -264,12 +272,12 @@ def test_staged_changes_are_judged_as_they_are_staged(
     if present is not None:
         path.write_text(text.replace("TAX = 0.19", present))
     report = script_report(("shop/prices.py", 3, "ZERO"), severity="high", evidence=BUG)
-    yes = script_verdict(("F-1", "confirmed", BUG))
+    yes = script_verdict(("F-1", "introduced", BUG))
     outcome = run("review", "--staged", "--fail-on", "high", "-m", script("../s.json", report, yes))
     assert outcome.code == code
     place = "F-1 shop/prices.py:3 ZERO (high)"
     assert outcome.out.startswith(place)
-    assert ("confirmed" in outcome.out) == bool(code)
+    assert ("introduced" in outcome.out) == bool(code)
 
 
 def test_a_hook_of_a_commit_that_stages_by_itself_reviews_what_will_be_committed(
@@ -283,7 +291,7 @@ def test_a_hook_of_a_commit_that_stages_by_itself_reviews_what_will_be_committed
     subprocess.run(["git", "add", "shop/prices.py"], check=True)
     path.write_text("")
     report = script_report(("shop/prices.py", 3, "ZERO"), severity="high", evidence=BUG)
-    yes = script_verdict(("F-1", "confirmed", BUG))
+    yes = script_verdict(("F-1", "introduced", BUG))
     words = ("review", "--staged", "--fail-on", "high", "-m")
     assert run(*words, script("../s.json", report, yes)).code == 1
 
@@ -358,7 +366,8 @@ def test_a_dismissed_finding_does_not_fail_a_review(run: Run) -> None:
     ("arguments", "code", "message"),
     [
         (("--base", "nope"), 42, "no branch or commit"),
-        (("--staged", "README.md"), 2, "one target"),
+        (("--staged", "--base", "HEAD"), 2, "one target"),
+        (("--continue", "README.md"), 2, "one target"),
         (
             ("README.md", "--output", "nowhere/a.sarif"),
             42,
@@ -397,7 +406,7 @@ def test_uncommitted_changes_are_reviewed_by_default(run: Run) -> None:
 def test_a_pull_request_review_is_posted_once_and_only_with_yes(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = script("../s.json", CALL, END, YES)
+    model = script("../s.json", CALL, END, INTRODUCED)
     with FakeGitHub({"shop/prices.py": "@@ -1,3 +1,3 @@\n one\n two\n+TAX = 0.19\n"}) as hub:
         hub.follow(Path.cwd())
         for name, value in hub.environ().items():
@@ -455,10 +464,10 @@ def push(hub: FakeGitHub, text: str, home: str = "") -> None:
     Path("shop/sums.py").write_text(text, newline="")
     subprocess.run(["git", "add", "shop/sums.py"], check=True)
     commit_all()
-    hub.follow(Path.cwd())
     lines = text.split("\n")[:-1]
     rows = "".join(f"+{line}\n" for line in lines)
     hub.patches = {"shop/sums.py": f"@@ -0,0 +1,{len(lines)} @@\n{rows}"}
+    hub.follow(Path.cwd())
     if home:
         os.environ["SWECLI_HOME"] = str(Path(f"../{home}").resolve())
 
@@ -500,7 +509,7 @@ def test_a_push_in_another_layout_costs_no_request(
     )
 
 
-def script_verdict_in(path: str, quote: str, verdict: str = "confirmed") -> dict[str, Any]:
+def script_verdict_in(path: str, quote: str, verdict: str = "introduced") -> dict[str, Any]:
     row = {"id": "F-1", "verdict": verdict, "quote": quote, "path": path, "why": "w"}
     return {"calls": [{"name": "judge_findings", "arguments": {"judgements": [row]}}]}
 
@@ -522,7 +531,7 @@ def test_a_wrong_suggestion_that_is_applied_by_one_click_is_checked_and_not_fixe
     push(hub, PUSHED.replace("    return s", suggestion), home)
     again = script_verdict_in("shop/sums.py", suggestion.strip())
     outcome = run(*POST, script("../s.json", END, again))
-    assert (outcome.code, outcome.out.split("[")[1].split("]")[0]) == (1, "open, confirmed")
+    assert (outcome.code, outcome.out.split("[")[1].split("]")[0]) == (1, "open, introduced")
     assert "checked against the code: 1 confirmed" in outcome.err
     assert "replies" not in [kind for kind, _ in hub.posted]
 
@@ -557,12 +566,11 @@ def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
         path.unlink()
         rows = "".join(f"-{line}\n" for line in lines)
         hub.patches["shop/prices.py"] = f"@@ -1,{len(lines)} +0,0 @@\n{rows}"
-        hub.removed = {"shop/prices.py"}
     commit_all()
     hub.follow(Path.cwd())
     fields: dict[str, Any] = {"severity": "high", "evidence": "TAX = 0.19"}
     report = script_report(("shop/prices.py", 3, "REMOVED"), **fields)
-    assert run(*POST, script("../s.json", report, YES)).code == 1
+    assert run(*POST, script("../s.json", report, INTRODUCED)).code == 1
 
     monkeypatch.setenv("SWECLI_HOME", str(Path("../second").resolve()))
     assert run(*POST, script("../s.json")).code == 1, "nothing was pushed"
@@ -570,12 +578,12 @@ def test_a_finding_of_removed_code_stays_until_it_is_back_and_that_was_checked(
     path.write_text(text)
     subprocess.run(["git", "add", "."], check=True)
     commit_all()
-    hub.follow(Path.cwd())
     hub.patches = {"README.md": "@@ -1,0 +1,1 @@\n+more\n"}
-    hub.removed = set()
+    hub.follow(Path.cwd())
     monkeypatch.setenv("SWECLI_HOME", str(Path("../third").resolve()))
+    search = {"calls": [{"name": "search_files", "arguments": {"pattern": "TAX = "}}]}
     no = script_verdict_in("shop/prices.py", "TAX = 0.19", "refuted")
-    outcome = run(*POST, script("../s.json", END, no))
+    outcome = run(*POST, script("../s.json", END, search, no))
     assert outcome.code == 0
     line = 3 if is_deleted else 6
     assert outcome.out == f"F-1 shop/prices.py:{line} REMOVED (high): REMOVED there [fixed]\n"
@@ -604,7 +612,7 @@ def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGi
     again = {
         "calls": [{"name": "report_findings", "arguments": {"done": True, "findings": [moved]}}]
     }
-    outcome = run(*POST, script("../s.json", first, again, YES))
+    outcome = run(*POST, script("../s.json", first, again, INTRODUCED))
     assert outcome.out.count("F-1") == 1
     assert "1 finding · 3 reports" in outcome.err
     assert [len(body["comments"]) for kind, body in hub.posted if kind == "reviews"] == [1]
@@ -613,14 +621,15 @@ def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGi
 def test_a_late_finding_that_fails_the_review_is_in_the_summary(run: Run, hub: FakeGitHub) -> None:
     assert run(*POST, script("../s.json", END)).code == 0
     hub.patches["README.md"] = "@@ -1,0 +1,1 @@\n+more\n"
+    hub.follow(Path.cwd())
     report = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high")
-    outcome = run(*POST, script("../s.json", report, YES))
+    outcome = run(*POST, script("../s.json", report, INTRODUCED))
     assert outcome.code == 1
     assert "swecli: 1 finding fails the review (--fail-on high): F-1" in outcome.err
     assert [kind for kind, _ in hub.posted] == ["summary", "summary edited"], "no late comment"
     summary = hub.issue[0]["body"]
     assert "1 open finding, of which 0 inline. 1 finding fails the review" in summary
-    assert "| `shop/prices.py:3` | MAGIC_NUMBERS | high |" in summary
+    assert "- [ ] `shop/prices.py:3` MAGIC_NUMBERS (high, open, introduced)" in summary
     posted = len(hub.posted)
     assert run(*POST, script("../s.json", END)).code == 1
     assert len(hub.posted) == posted, "the next push lists the same"
@@ -631,7 +640,7 @@ def test_what_fails_below_the_severity_of_comments_is_in_the_summary(
 ) -> None:
     report = script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="low")
     words = ("review", "--pr", "7", "--post", "--yes", "--fail-on", "low", "-m")
-    assert run(*words, script("../s.json", report, YES)).code == 1
+    assert run(*words, script("../s.json", report, INTRODUCED)).code == 1
     assert [kind for kind, _ in hub.posted] == ["summary"]
     assert "1 open finding, of which 0 inline. 1 finding fails the review" in hub.issue[0]["body"]
 
@@ -652,7 +661,7 @@ def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
     other = "loading fails with a traceback on a missing settings file"
     fields: dict[str, Any] = {"severity": "high", "message": first}
     report = script_report(("shop/prices.py", 3, "MISSING_ERROR_HANDLING"), **fields)
-    run(*POST, script("../s.json", report, YES))
+    run(*POST, script("../s.json", report, INTRODUCED))
     monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))
     code = Path("shop/prices.py").read_text().replace("TAX = 0.19", "RATE = 1\nTAX = 0.20")
     Path("shop/prices.py").write_text(code)
@@ -662,8 +671,8 @@ def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
     fields = {"severity": "high", "message": other}
     report = script_report(("shop/prices.py", 4, "MISSING_ERROR_HANDLING"), **fields)
     rows = [
-        {"id": "F-1", "verdict": "confirmed", "quote": "TAX = 0.20", "path": "shop/prices.py"},
-        {"id": "F-2", "verdict": "confirmed", "quote": "TAX = 0.20", "same_as": "F-1"},
+        {"id": "F-1", "verdict": "introduced", "quote": "TAX = 0.20", "path": "shop/prices.py"},
+        {"id": "F-2", "verdict": "introduced", "quote": "TAX = 0.20", "same_as": "F-1"},
     ]
     judged = {"calls": [{"name": "judge_findings", "arguments": {"judgements": rows}}]}
     outcome = run(*POST, script("../s.json", report, judged))
@@ -675,7 +684,7 @@ def test_a_rewritten_line_of_an_earlier_push_gets_no_second_comment(
 def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
     run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = script("../s.json", CALL, END, YES)
+    model = script("../s.json", CALL, END, INTRODUCED)
     assert run(*POST, model).code == 1
     hub.reply("The law says\nso.")
     posted = len(hub.posted)
@@ -689,10 +698,79 @@ def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
     assert "0 open findings, of which 0 inline. 1 dismissed." in hub.issue[0]["body"]
 
 
+@pytest.mark.parametrize(
+    ("text", "association"),
+    [("Not my problem.", "NONE"), ("Not my problem.", "CONTRIBUTOR"), ("", "")],
+)
+def test_a_thread_resolved_without_a_reason_or_by_a_stranger_is_reopened(
+    run: Run, hub: FakeGitHub, text: str, association: str
+) -> None:
+    assert run(*POST, script("../s.json", CALL, END, INTRODUCED)).code == 1
+    hub.reply(text, association=association)
+    posted = len(hub.posted)
+    outcome = run(*POST, script("../s.json", END))
+    assert (outcome.code, "reopened F-1" in outcome.err) == (1, False)
+    assert [kind for kind, _ in hub.posted[posted:]][:2] == ["replies", "reopened"]
+    assert "This still stands, and counts." in hub.posted[posted][1]["body"]
+    posted = len(hub.posted)
+    run(*POST, script("../s.json", END))
+    assert len(hub.posted) == posted, "it is said once"
+
+
+def test_a_resolved_thread_whose_code_changed_is_checked_and_reopened_if_it_stands(
+    run: Run, hub: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(*POST, script("../s.json", CALL, END, INTRODUCED)).code == 1
+    hub.reply("Done, fixed in the last commit.")
+    path = Path("shop/prices.py")
+    path.write_text(path.read_text().replace("TAX = 0.19", "TAX = 0.191"))
+    commit_all()
+    hub.follow(Path.cwd())
+    posted = len(hub.posted)
+    monkeypatch.setenv("SWECLI_HOME", str(Path("../fresh").resolve()))
+    still = script_verdict(("F-1", "introduced", "TAX = 0.191"))
+    outcome = run(*POST, script("../s.json", END, still))
+    assert (outcome.code, outcome.out) == (
+        1,
+        "F-1 shop/prices.py:3 MAGIC_NUMBERS (high): MAGIC_NUMBERS there [open, introduced]\n",
+    )
+    assert [kind for kind, _ in hub.posted[posted:]][:2] == ["replies", "reopened"]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_token_that_may_not_write_prints_the_review_and_keeps_its_exit_code(
+    run: Run, hub: FakeGitHub, is_known: bool
+) -> None:
+    hub.may_write = False
+    hub.tells_permissions = is_known
+    outcome = run(*POST, script("../s.json", CALL, END, INTRODUCED))
+    assert (outcome.code, hub.posted) == (1, [])
+    assert "may not write to acme/shop" in outcome.err
+    assert outcome.out.startswith("F-1 shop/prices.py:3")
+
+
+def test_a_ticked_box_in_the_summary_dismisses_a_finding_without_a_thread(
+    run: Run, hub: FakeGitHub
+) -> None:
+    report = script_report(("shop/prices.py", 11, "ODD"), severity="high")
+    line = Path("shop/prices.py").read_text().split("\n")[10].strip()
+    other = script_verdict(("F-1", "introduced", line))
+    assert run(*POST, script("../s.json", report, other)).code == 1
+    body = hub.issue[0]["body"]
+    assert "- [ ] `shop/prices.py:11` ODD (high, open, introduced)" in body
+    hub.issue[0]["body"] = body.replace("- [ ]", "- [x]")
+    assert run(*POST, script("../s.json", END)).code == 0
+    [finding] = run("findings", "list", "all", "--json").json
+    assert (finding["state"], finding["reason"]) == (
+        "dismissed",
+        "its box in the summary was ticked",
+    )
+
+
 def test_unreadable_threads_are_reported_and_do_not_stop_the_review(
     run: Run, hub: FakeGitHub
 ) -> None:
-    run(*POST, script("../s.json", CALL, END, YES))
+    run(*POST, script("../s.json", CALL, END, INTRODUCED))
     hub.refuse["POST graphql"] = [(403, {})]
     outcome = run(*POST, script("../s.json", END))
     assert "resolved threads could not be read: GitHub refused it" in outcome.err

@@ -53,10 +53,9 @@ def runner(depth: str) -> tuple[Path, str]:
     return clone, patch[patch.index("@@") :]
 
 
-@pytest.mark.parametrize("depth", ["", "1"])
-def test_the_ci_step_fails_with_a_report_and_comments(depth: str, tmp_path: Path) -> None:
+def test_the_ci_step_fails_with_a_report_and_comments(tmp_path: Path) -> None:
     assert STEP is not None
-    clone, patch = runner(depth)
+    clone, patch = runner("")
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     (bin_folder / "swecli").write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
@@ -64,10 +63,11 @@ def test_the_ci_step_fails_with_a_report_and_comments(depth: str, tmp_path: Path
     model = script(
         str(tmp_path / "s.json"),
         script_report(("shop/prices.py", 3, "MAGIC_NUMBERS"), severity="high"),
-        script_verdict(("F-1", "confirmed", "TAX = 0.2")),
+        script_verdict(("F-1", "introduced", "TAX = 0.2")),
     )
     with FakeGitHub({"shop/prices.py": patch}) as hub:
         hub.head = git(clone, "rev-parse", "HEAD").strip()
+        hub.base = git(clone, "rev-parse", "HEAD~1").strip()
         own = hub.environ() | {
             "SWECLI_MODEL": model,
             "OPENAI_API_KEY": "",

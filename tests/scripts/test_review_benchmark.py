@@ -133,7 +133,7 @@ def test_recorded_answers_are_replayed_through_a_review_and_scored() -> None:
     quote = {"path": "inventory.py", "line": 29, "quote": "if batch.pieces < 0:", "why": "0 passes"}
     calls = [
         ("report_findings", {"done": True, "findings": [found]}),
-        ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "confirmed", **quote}]}),
+        ("judge_findings", {"judgements": [{"id": "F-1", "verdict": "introduced", **quote}]}),
     ]
     rows = [
         [

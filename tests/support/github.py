@@ -5,8 +5,10 @@ that a review sends."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +28,27 @@ BOT = "swecli-bot"
 HEAD = "a" * 40
 
 
+class _Git:
+    """Runs git in a folder, with an index of its own."""
+
+    def __init__(self, folder: Path, index: str) -> None:
+        self.folder = folder
+        keys = [
+            f"GIT_{role}_{name}" for role in ("AUTHOR", "COMMITTER") for name in ("NAME", "EMAIL")
+        ]
+        self.environ = {
+            **os.environ,
+            **dict.fromkeys(keys, "a@example.org"),
+            "GIT_INDEX_FILE": index,
+        }
+
+    def __call__(self, *words: str, text: str = "", strip: bool = True) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.folder, env=self.environ, input=text, check=True, capture_output=True, text=True
+        )  # fmt: skip
+        return done.stdout.strip() if strip else done.stdout
+
+
 class FakeGitHub:
     """A GitHub API at `url`: `with FakeGitHub({"a.py": patch}) as github:`.
 
@@ -36,7 +59,6 @@ class FakeGitHub:
 
     def __init__(self, patches: dict[str, str], number: int = 7, token: str = "secret") -> None:
         self.patches, self.number, self.token = patches, number, token
-        self.removed: set[str] = set()  # paths that the pull request deletes
         self.refuse: dict[str, list[tuple[int, dict[str, str]]]] = {}
         self.refuse_paths: set[str] = set()
         self.posted: list[tuple[str, dict[str, Any]]] = []
@@ -44,6 +66,9 @@ class FakeGitHub:
         self.reviews: list[dict[str, Any]] = []
         self.issue: list[dict[str, Any]] = []
         self.resolved: set[int] = set()
+        self.resolved_by: dict[int, str] = {}
+        self.may_write = True
+        self.tells_permissions = True
         self.head, self.base = HEAD, "b" * 40
         outer = self
 
@@ -96,11 +121,28 @@ class FakeGitHub:
         self._server.server_close()
 
     def follow(self, folder: Path) -> None:
-        """Set the pull request's head to the commit that is checked out in the folder."""
-        command = ["git", "rev-parse", "HEAD"]
-        self.head = subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        """Make the commit that is checked out in the folder the pull request's head, and its base the one before it:
+        what the head has, without the patches."""
+        with tempfile.TemporaryDirectory() as index:
+            self._follow(_Git(folder, f"{index}/index"), folder)
+
+    def _follow(self, git: _Git, folder: Path) -> None:
+        git("read-tree", "HEAD")
+        for path, patch in self.patches.items():
+            diff = FileDiff(path, hunks=parse_hunks(patch))
+            file = folder / path
+            before = diff.undo(file.read_text("utf-8").split("\n")[:-1] if file.exists() else ())
+            if not before:
+                git("update-index", "--force-remove", path)
+                continue
+            blob = git("hash-object", "-w", "--stdin", text="".join(f"{row}\n" for row in before))
+            git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        self.base = git("commit-tree", git("write-tree"), text="before the change")
+        self.head = git("commit-tree", "HEAD^{tree}", "-p", self.base, text="the change")
+        git("update-ref", "HEAD", self.head)
+        for path in self.patches:
+            shown = git("diff", self.base, self.head, "--", path, strip=False)
+            self.patches[path] = shown[shown.find("@@") :] if "@@" in shown else ""
 
     def environ(self, token: str | None = None) -> dict[str, str]:
         return {
@@ -117,6 +159,9 @@ class FakeGitHub:
         base = f"/repos/acme/shop/pulls/{self.number}"
         if where == "/user":
             return 200, {"login": BOT}, {}
+        if where == "/repos/acme/shop":
+            told = {"permissions": {"pull": True, "push": self.may_write}}
+            return 200, {"full_name": "acme/shop"} | (told if self.tells_permissions else {}), {}
         if where == base:
             return (
                 200,
@@ -125,7 +170,6 @@ class FakeGitHub:
             )
         page = int(re.search(r"[?&]page=(\d+)", "?" + query)[1]) if "page=" in query else 1  # type: ignore[index]
         lists = {
-            f"{base}/files": self.files(),
             f"{base}/comments": self.comments,
             f"{base}/reviews": self.reviews,
         }
@@ -133,20 +177,6 @@ class FakeGitHub:
         if where in lists:
             return 200, lists[where][(page - 1) * 100 : page * 100], {}
         return 404, {"message": "Not Found"}, {}
-
-    def files(self) -> list[dict[str, Any]]:
-        rows = [
-            {
-                "sha": HEAD, "filename": path,
-                "status": "removed" if path in self.removed else "modified",
-                "additions": 1, "deletions": 0, "changes": 1,
-                "blob_url": "https://example.org/b", "raw_url": "https://example.org/r",
-                "contents_url": "https://example.org/c", "patch": patch,
-            }
-            for path, patch in self.patches.items()
-        ]  # fmt: skip
-        assert not list(Draft7Validator(SCHEMAS[f"GET {WHERE}/files"]).iter_errors(rows))
-        return rows
 
     def write(
         self, method: str, path: str, given: str, body: dict[str, Any]
@@ -156,6 +186,8 @@ class FakeGitHub:
             return 401, {"message": "Bad credentials"}, {}
         if refused := self._take_refusal(f"{method} {last}", given):
             return refused
+        if not self.may_write:
+            return 403, {"message": "Resource not accessible by integration"}, {}
         if path == "/graphql":
             return 200, self._graphql(body), {}
         pull, issue = (
@@ -215,16 +247,25 @@ class FakeGitHub:
     def _graphql(self, body: dict[str, Any]) -> dict[str, Any]:
         if "reviewThreads" in body["query"]:
             ids = [row["id"] for row in self.comments if row["path"]]
+            begin = int(body["variables"]["after"] or 0)
+            has_more = len(ids) > begin + 100
+            ids = ids[begin : begin + 100]
             nodes = [
                 {
                     "id": f"T{n}",
                     "isResolved": n in self.resolved,
+                    "resolvedBy": {"login": self.resolved_by[n]} if n in self.resolved_by else None,
                     "comments": {"nodes": self._thread(n)},
                 }
                 for n in ids
             ]
-            threads = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": nodes}
+            page = {"hasNextPage": has_more, "endCursor": str(begin + 100)}
+            threads = {"pageInfo": page, "nodes": nodes}
             return {"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}}
+        if "unresolveReviewThread" in body["query"]:
+            self.resolved.discard(int(body["variables"]["id"][1:]))
+            self.posted.append(("reopened", body["variables"]))
+            return {"data": {"unresolveReviewThread": {"thread": {"isResolved": False}}}}
         if "resolveReviewThread" in body["query"]:
             self.resolved.add(int(body["variables"]["id"][1:]))
             self.posted.append(("resolved", body["variables"]))
@@ -238,18 +279,21 @@ class FakeGitHub:
                 "databaseId": row["id"],
                 "body": row["body"],
                 "author": {"login": row["user"]["login"].removesuffix("[bot]")},
+                "authorAssociation": row.get("association", "NONE"),
             }
             for row in self.comments
             if first in (row["id"], row.get("in_reply_to_id"))
         ]
 
-    def reply(self, text: str, login: str = "ann") -> None:
-        """Let a person reply to the newest thread and resolve it."""
+    def reply(self, text: str, login: str = "ann", association: str = "MEMBER") -> None:
+        """Let a person reply to the newest thread ("": without a word) and resolve it."""
         first = [row["id"] for row in self.comments if row["path"]][-1]
         user = {"login": login}
         row = {"id": 5_000 + len(self.comments), "body": text, "path": "", "user": user}
-        self.comments.append({**row, "in_reply_to_id": first})
+        if text:
+            self.comments.append({**row, "in_reply_to_id": first, "association": association})
         self.resolved.add(first)
+        self.resolved_by[first] = login
 
     def _take_refusal(self, what: str, given: str) -> tuple[int, Any, dict[str, str]] | None:
         if given not in ("", f"Bearer {self.token}"):

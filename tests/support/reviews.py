@@ -7,11 +7,18 @@ from contextlib import aclosing
 from typing import Any
 
 from swecli.actions.findings import open_store
+from swecli.agent.calls import Toolkit
 from swecli.app import Runtime
+from swecli.context.tokens import TokenCounter
+from swecli.llm.base import ChatModel
 from swecli.models.events import Event
+from swecli.review.judge.look_up import Examiner
+from swecli.review.judge.sources import Sources
+from swecli.review.judge.verify import Verifier
 from swecli.review.read.job import ReviewOptions, begin_job
 from swecli.review.read.run import Review
 from swecli.store.reviews import ReviewStore
+from swecli.store.session_manager import SessionManager
 
 
 def review_store(runtime: Runtime) -> ReviewStore:
@@ -36,6 +43,17 @@ async def continue_review(runtime: Runtime) -> Review:
 async def collect(review: Review) -> list[Event]:
     async with aclosing(review.run()) as events:
         return [event async for event in events]
+
+
+def make_verifier(
+    model: ChatModel, store: ReviewStore, sources: Sources, **fields: Any
+) -> Verifier:
+    """Return a verifier with all tools and a session of its own."""
+    sessions = SessionManager(store.database)
+    sessions.start("checks", model.name)
+    counter = TokenCounter(model.profile.encoding)
+    toolkit = Toolkit.for_replay(sources.root)
+    return Verifier(Examiner(model, toolkit, sessions, counter), store, sources, **fields)
 
 
 def findings_text(*rows: tuple[str, int, str], **fields: Any) -> str:

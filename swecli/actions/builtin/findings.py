@@ -150,7 +150,9 @@ async def check(runtime: Runtime, asked: Invocation) -> ActionResult:
 
     face = asked.face
     store = open_store(runtime.sessions, runtime.cwd)
-    verifier, claims, price = prepare_check(runtime.agent, store, asked.words)
+    verifier, claims, price = prepare_check(
+        runtime.agent, store, asked.words, trusted=runtime.trusted
+    )
     if not claims:
         return ActionResult([], ("There is nothing to check.",))
     if not face.can_ask:
@@ -158,7 +160,7 @@ async def check(runtime: Runtime, asked: Invocation) -> ActionResult:
     if not await face.confirm(price):
         return ActionResult([], (f"Nothing was checked{face.how_to_agree}.",))
     with face.working("Checking"):
-        event, verdicts = await verifier.check(runtime.sessions, claims)
+        event, verdicts = await verifier.check(claims)
     face.show(event)
     lines = [*verdicts.problems, *(_format_checked(finding) for finding in event.findings)]
     return ActionResult([finding.to_json() for finding in event.findings], tuple(lines))

@@ -35,6 +35,7 @@ _FLAGS = (
         choices=_VERDICTS,
     ),
     Flag("--no-verify", "do not check findings in separate requests; implies --min-verdict any"),
+    Flag("--prove", "show severe findings by scripts, run on both sides in the sandbox"),
     Flag("--dry-run", "print the plan and the estimated cost; no request is made"),
     Flag("--allow-incomplete", "exit with 0 even if not everything was read", in_session=False),
     Flag("--include", "review these files even if a rule skips them", "PATTERN", is_repeated=True),

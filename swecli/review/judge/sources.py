@@ -7,6 +7,7 @@ import ast
 import hashlib
 import json
 import re
+import shutil
 import warnings
 import weakref
 from bisect import bisect_right
@@ -16,10 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import NamedTuple
 
 from swecli.config.paths import project_root
 from swecli.folders import remove_tree
+from swecli.models.errors import BadInput
+from swecli.models.finding import Side
 from swecli.review.judge.layout import digest_code, read_forms
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
@@ -197,6 +201,15 @@ class Before:
     present_lines: tuple[int, ...]
     removed: frozenset[int]  # its lines that the change removed
     is_gone: bool  # the change removed all of them
+    added: frozenset[int] = frozenset()  # lines of now that the change added
+
+    def touches(self, first: int, last: int) -> bool:
+        """Return whether the change added one of these lines of now, or removed one beside them."""
+        lines = range(first, last + 1)
+        places = (line for line, _ in self.removals)
+        return any(line in self.added for line in lines) or any(
+            first <= line <= last + 1 for line in places
+        )
 
     def find_quote(self, quote: str, shortest: int = 1) -> list[int]:
         """Return the lines of now at which quoted code stood."""
@@ -209,11 +222,32 @@ class Before:
         return [pair for line, pair in pairs if line in self.removed]
 
 
+class Snapshot:
+    """Files in a folder of their own, which `fill` writes when they are first asked for, and which is removed with this
+    object."""
+
+    def __init__(self, fill: Callable[[Path], None]) -> None:
+        self._fill = fill
+        self._remove: Callable[[], object] | None = None
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder. Raises BadInput if the files cannot be had."""
+        root = Path(mkdtemp(prefix="swecli-review-")).resolve()
+        self._remove = weakref.finalize(self, remove_tree, str(root))
+        self._fill(root)
+        return root
+
+    def close(self) -> None:
+        if self._remove is not None:
+            self._remove()
+
+
 class Sources:
     """Reads files below `root` by path with `get`, never through a link out of it and none that may hold secrets, and
-    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file, and
-    what a change has removed is `before` it, by path. A snapshot is a folder made for this object, which `close` or the
-    end of the object removes."""
+    caches them: later changes are not seen. What a model names is read with `find`, which reads no ignored file. What
+    a change has removed is `before` it, by path; `base` has all files as they were. A snapshot is a folder made for
+    this object, which `close` or the end of the object removes."""
 
     def __init__(
         self,
@@ -222,11 +256,13 @@ class Sources:
         *,
         is_snapshot: bool = False,
         barrier: Callable[[str], str] | None = None,
+        base: Snapshot | None = None,
     ) -> None:
         self.root = root
         # why a path of the project is not read, "" if it is; None: by its name, and the project's ignore files
         self.barrier = barrier or (lambda path: Guard(root).judge(path).read_reason)
         self.before = before or {}
+        self.base = base  # None: there is nothing to compare with
         self.is_snapshot = is_snapshot
         self.get = lru_cache(_CACHE_SIZE)(self._read)
         self._remove = weakref.finalize(self, remove_tree, str(root)) if is_snapshot else None
@@ -238,11 +274,32 @@ class Sources:
 
     def reread(self) -> Sources:
         """Return the same files, none of them read yet. They end with this object if it is a snapshot."""
-        return Sources(self.root, self.before, barrier=self.barrier)
+        return Sources(self.root, self.before, barrier=self.barrier, base=self.base)
+
+    def copy_files(self, into: Path) -> None:
+        """Write the files that are not ignored into another folder, links as they are. Raises BadInput."""
+        for name in self._names:
+            source = self.root / name
+            copy = into / name
+            try:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                if not self.barrier(name):
+                    shutil.copy2(source, copy, follow_symlinks=False)
+            except OSError as error:
+                raise BadInput(f"{name} cannot be copied: {error.strerror}.") from error
+
+    def side(self, side: Side) -> Sources:
+        """Return the files of one side of the change. Raises BadInput if those before it cannot be had."""
+        if side == "head":
+            return self
+        assert self.base is not None, "only a change has two sides"
+        return Sources(self.base.root, barrier=self.barrier)
 
     def close(self) -> None:
         if self._remove is not None:
             self._remove()
+        if self.base is not None:
+            self.base.close()
 
     def find(self, path: str) -> Source:
         """Read a file that a model names, unless the project ignores it."""

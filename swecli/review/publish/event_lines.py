@@ -38,8 +38,7 @@ def format_event(event: Event) -> list[str]:
         case ReviewProgressed():
             return [_describe_progress(event)]
         case FindingsJudged():
-            counts = f"{event.confirmed} confirmed, {event.refuted} refuted, {event.cannot_tell} cannot tell"
-            return [f"checked against the code: {counts}"]
+            return [_describe_verdicts(event)]
         case LoopWindowApplied():
             kept = pluralize(event.kept, "message")
             return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
@@ -47,6 +46,19 @@ def format_event(event: Event) -> list[str]:
             return _describe_end(event)
     line = event.describe()
     return [line] if line else []
+
+
+def _describe_verdicts(event: FindingsJudged) -> str:
+    counts = [
+        f"{event.confirmed} confirmed",
+        f"{event.refuted} refuted",
+        f"{event.cannot_tell} cannot tell",
+    ]
+    if event.pre_existing:
+        counts.append(f"{event.pre_existing} older than the change")
+    if event.intended:
+        counts.append(f"{event.intended} intended by it")
+    return f"checked against the code: {', '.join(counts)}"
 
 
 def _describe_start(event: ReviewStarted) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swecli.models.errors import BadInput
-from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, worst_first
+from swecli.models.finding import OPEN_STATES, SEVERITIES, STATES, Finding, Verdict, worst_first
 from swecli.review.target.diffs import is_included
 
-_VERDICTS = {
-    "confirmed": "confirmed",
-    "cannot_tell": "cannot_tell",
-    "unverified": "",
-    "refuted": "refuted",
+_VERDICTS: dict[str, tuple[Verdict, ...]] = {
+    "confirmed": ("confirmed", "introduced"),
+    "introduced": ("introduced",),
+    "pre_existing": ("pre_existing",),
+    "intended": ("intended",),
+    "cannot_tell": ("cannot_tell",),
+    "unverified": ("",),
+    "refuted": ("refuted",),
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
     "severity": tuple(SEVERITIES),
@@ -52,7 +55,7 @@ def _matches(finding: Finding, word: str) -> bool:
         case "type":
             return value.upper() in finding.code_smell_type.upper()
         case "verdict":
-            return finding.verdict == _VERDICTS[value]
+            return finding.verdict in _VERDICTS[value]
     return _contains(finding, word)
 
 

@@ -16,24 +16,39 @@ from swecli.review.publish.event_lines import format_coverage
 from swecli.review.publish.gate import Gate
 from swecli.review.publish.view import row_view
 from swecli.review.target.diffs import FileDiff
-from swecli.review.target.github import KEPT_HINT, MARK, GitHub, GitHubError, PullState, Thread
+from swecli.review.target.github import (
+    KEPT_HINT,
+    MARK,
+    GitHub,
+    GitHubError,
+    PullState,
+    Resolution,
+    Thread,
+)
 from swecli.review.target.targets import Target
 from swecli.text import fence
 
-_MAX_TABLE = (
-    28_000  # characters of the summary's table; GitHub accepts 65,536 with the state behind it
-)
+# characters of each of the summary's two tables; GitHub accepts 65,536 with the state behind them
+_MAX_TABLE = 14_000
 MAX_INLINE = 10  # comments of one push; further findings are in the summary
 _DEFAULT = Gate()
 _RESOLVE = (
     "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 )
+_REOPEN = (
+    "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+)
+_STANDS = (
+    "This still stands, and counts. If it is no problem, somebody who works on this repository says why in a reply, "
+    "and resolves it."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What one push posts: `inline` findings as comments in the diff, `rest` in the summary's table, replies to the
-    comments of `fixed` ones (finding, comment id). `already_posted` findings have a comment."""
+    """What one push posts: `inline` findings as comments in the diff, `rest` in the summary's list, replies to the
+    comments of `fixed` ones (finding, comment id), and of those that are `reopened`. `already_posted` findings have a
+    comment."""
 
     github: GitHub
     target: Target
@@ -44,6 +59,8 @@ class Push:
     rest: tuple[Finding, ...] = ()
     already_posted: tuple[Finding, ...] = ()
     fixed: tuple[tuple[Finding, int], ...] = ()
+    reopened: tuple[tuple[Finding, Resolution], ...] = ()
+    """Findings that stand although their thread was resolved."""
 
     @property
     def lines(self) -> list[str]:
@@ -51,6 +68,7 @@ class Push:
         lines = [f"inline {row_view(finding).line}" for finding in self.inline]
         lines += [f"summary {row_view(finding).line}" for finding in self.rest]
         lines += [f"fixed {row_view(finding).line}" for finding, _ in self.fixed]
+        lines += [f"reopened {row_view(finding).line}" for finding, _ in self.reopened]
         counts = (
             f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
         )
@@ -64,7 +82,10 @@ class Push:
     @property
     def has_changes(self) -> bool:
         """Return whether anything on the pull request would change."""
-        return bool(self.inline or self.fixed) or self.summary != self.target.earlier.body
+        return (
+            bool(self.inline or self.fixed or self.reopened)
+            or self.summary != self.target.earlier.body
+        )
 
     def post(self) -> list[str]:
         """Post it and return what happened, as lines. If GitHub rejects a comment, all go into the summary. Raises
@@ -94,7 +115,7 @@ class Push:
                 problems.append(
                     f"GitHub rejected the comments, all are in the summary: {error.message}"
                 )
-        problems += _close_fixed(push)
+        problems += [*_close_fixed(push), *_reopen_threads(push)]
         comment = self.target.earlier.comment
         body = {"body": push.summary}
         if comment:
@@ -125,8 +146,12 @@ def plan_push(
     new: list[Finding] = []
     already_posted: list[Finding] = []
     fixed: list[tuple[Finding, int]] = []
+    reopened: list[tuple[Finding, Resolution]] = []
     for finding in end.findings:
         fingerprint = finding.fingerprint
+        resolution = target.earlier.resolutions.get(fingerprint)
+        if resolution is not None and resolution.thread and gate.counts(finding):
+            reopened.append((finding, resolution))
         if fingerprint in comments:
             if finding.is_open:
                 already_posted.append(finding)
@@ -157,6 +182,7 @@ def plan_push(
         rest=tuple(finding for finding in new if finding not in inline),
         already_posted=tuple(already_posted),
         fixed=tuple(fixed),
+        reopened=tuple(reopened),
     )
 
 
@@ -212,11 +238,28 @@ def _close_fixed(push: Push) -> list[str]:
             problems.append(f"the comment on {finding.id} could not be replied to: {error.message}")
     try:
         for thread in Thread.load(github, push.target.pr or 0) if replied else []:
-            if not thread.is_resolved and thread.comments[0][0] in replied:
+            if not thread.is_resolved and thread.comments[0].id in replied:
                 github.graphql(_RESOLVE, id=thread.id)
     except GitHubError as error:
         problems.append(f"threads could not be resolved, only replied to: {error}")
     return problems
+
+
+def _reopen_threads(push: Push) -> list[str]:
+    """Reply to findings that stand although their thread was resolved, and reopen it. Return a line for what is
+    refused."""
+    github = push.github
+    for finding, resolution in push.reopened:
+        reason = f" {_escape(finding.judgement.why)}" if finding.judgement else ""
+        path = f"pulls/{push.target.pr}/comments/{resolution.comment}/replies"
+        try:
+            github.request("POST", path, {"body": f"{_STANDS}{reason}"})
+            github.graphql(_REOPEN, id=resolution.thread)
+        except GitHubError as error:
+            if error.status not in (403, 404, 422):
+                raise
+            return [f"the thread of {finding.id} could not be reopened: {error.message}"]
+    return []
 
 
 def _build_summary(push: Push) -> str:
@@ -231,13 +274,41 @@ def _build_summary(push: Push) -> str:
     line += f" {dismissed} dismissed." if dismissed else ""
     lines.append(line)
     listed = [*push.rest, *(finding for finding in push.already_posted if finding.state == "gone")]
-    if listed:
-        lines += [
-            f"\n<details><summary>{len(listed)} more</summary>\n",
-            "| place | type | severity | state | problem |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-    for number, finding in enumerate(listed, 1):
+    lines += _fold_boxes(listed)
+    older = [finding for finding in push.end.findings if finding.is_older]
+    title = f"{pluralize(len(older), 'problem')} older than this change, not counted"
+    lines += _fold_table(older, title)
+    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
+
+
+def _fold_boxes(findings: Sequence[Finding]) -> list[str]:
+    """Return the lines of a folded list of findings without a comment, each with a box that dismisses it; [] without
+    any."""
+    if not findings:
+        return []
+    title = f"{len(findings)} more; tick what is no problem here"
+    lines = [f"\n<details><summary>{title}</summary>\n"]
+    for number, finding in enumerate(findings, 1):
+        place = f"`{finding.place.replace('`', '')}`"
+        claim = f"{_escape(finding.code_smell_type)} ({finding.severity}, {finding.status})"
+        mark = f"<!-- swecli-box {finding.fingerprint} -->"
+        lines.append(f"- [ ] {place} {claim}: {_escape(finding.message)[:160]} {mark}")
+        if sum(map(len, lines)) > _MAX_TABLE:
+            lines.append(f"- … and {len(findings) - number} more")
+            break
+    return [*lines, "\n</details>"]
+
+
+def _fold_table(findings: Sequence[Finding], title: str) -> list[str]:
+    """Return the lines of a folded table of findings, [] without any."""
+    if not findings:
+        return []
+    lines = [
+        f"\n<details><summary>{title}</summary>\n",
+        "| place | type | severity | state | problem |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for number, finding in enumerate(findings, 1):
         cells = [
             f"`{finding.place.replace('`', '')}`",
             _escape(finding.code_smell_type),
@@ -247,11 +318,9 @@ def _build_summary(push: Push) -> str:
         ]
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         if sum(map(len, lines)) > _MAX_TABLE:
-            lines.append(f"| … | | | | and {len(listed) - number} more |")
+            lines.append(f"| … | | | | and {len(findings) - number} more |")
             break
-    if listed:
-        lines.append("\n</details>")
-    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
+    return [*lines, "\n</details>"]
 
 
 # Findings in a report
@@ -311,6 +380,10 @@ def _format_claim(finding: Finding, *, with_suggestion: bool = True) -> list[str
     paragraphs = [_escape(finding.message), _escape(finding.improvement)]
     if finding.suggestion and with_suggestion:
         paragraphs.append(_fence(finding.suggestion, "suggestion"))
+    if finding.proof is not None:
+        script = _fence(finding.proof.script, finding.proof.language)
+        title = f"A script shows it ({finding.proof})"
+        paragraphs.append(f"<details><summary>{title}</summary>\n\n{script}\n\n</details>")
     return [*filter(None, paragraphs)]
 
 

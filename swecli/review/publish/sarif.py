@@ -93,7 +93,7 @@ def _build_result(finding: Finding, rules: Sequence[str], gate: Gate) -> dict[st
     """Return a result. What the verifier doubts is for a person to review, and has no level, unless the user lets it
     count."""
     name = _rule_of(finding)
-    is_sure = finding.verdict in ("confirmed", "") or gate.counts(finding)
+    is_sure = finding.verdict in ("introduced", "confirmed", "") or gate.counts(finding)
     text = f"{finding.message}\n{finding.improvement}".strip()
     result: dict[str, Any] = {
         "ruleId": name,

@@ -64,6 +64,8 @@ def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[
         facts.append(("reason", finding.reason))
     if finding.judgement is not None:
         facts.append(_describe_judgement(finding.judgement))
+    if finding.proof is not None:
+        facts.append(("script", f"{finding.proof}\n{finding.proof.script.rstrip()}"))
     for change in history:
         line = f"{change.before} → {change.after} by {change.by} {change.why}"
         facts.append((change.at, line.strip()))

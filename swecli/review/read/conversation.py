@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from swecli.context.budget import RequestLimits
 from swecli.context.fit import RequestReducer
@@ -12,6 +13,14 @@ from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
 
 _LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
+
+
+class LoopWindow(NamedTuple):
+    """Seed 000's window: after this many loops, of more than so many messages the last ones stay."""
+
+    after_loop: int
+    more_than: int
+    keep_last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,7 @@ class Conversation:
     """The messages of the next request, the system message first."""
 
     messages: list[ApiMessage]
+    closed_parts: list[str] = field(default_factory=list)  # a line for each
 
     @classmethod
     def begin(cls, prompt: str) -> Conversation:
@@ -47,9 +57,17 @@ class Conversation:
         """Append a reply and the results of its calls."""
         self.messages = [*self.messages, *ChatMessage(Role.ASSISTANT, text, calls).to_api()]
 
-    def forget(self, loop: int) -> int:
-        """Apply seed 000's window: after loop 5, of more than 15 messages the last 10 stay. Returns how many went."""
-        kept = loop_window(self.messages, loop)
+    def close_part(self, line: str) -> None:
+        """Leave out the messages of a part that is closed; a line says what became of it."""
+        self.closed_parts = [*self.closed_parts, line]
+        self.messages = [
+            self.messages[0],
+            {"role": "user", "content": "\n".join(self.closed_parts)},
+        ]
+
+    def forget(self, loop: int, window: LoopWindow) -> int:
+        """Apply seed 000's window to a long part. Returns how many messages went."""
+        kept = loop_window(self.messages, loop, *window)
         removed = len(self.messages) - len(kept)
         if removed:
             self.messages = kept

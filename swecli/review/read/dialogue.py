@@ -26,7 +26,7 @@ from swecli.models.message import (
 from swecli.models.review_events import FindingsAccumulated, LoopWindowApplied, ReviewProgressed
 from swecli.review.judge.grounding import ground, identify_all
 from swecli.review.judge.sources import normalize_code
-from swecli.review.read.conversation import Conversation
+from swecli.review.read.conversation import Conversation, LoopWindow
 from swecli.review.read.extract import Extraction, extract
 from swecli.review.read.job import ReviewJob
 from swecli.review.read.part_message import write_part_message
@@ -35,6 +35,7 @@ from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part
 
 _PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
+_CLOSED = "its findings are stored, and its messages are left out."
 _LAST_LOOP = "This is the last loop: report everything you have not reported yet."
 
 
@@ -202,11 +203,18 @@ class ReviewDialogue:
         text = progress.advance(reply, self._extraction, part)
         if text is not None:
             self._add_user_text(text)
+        if progress.part is None:
+            count = len(self.job.plan.parts)
+            self.conversation.close_part(f"Part {part.number} of {count} is closed: {_CLOSED}")
         lost = tuple(dict.fromkeys([*self.record.lost, *progress.lost]))
         spent = {**self.record.spent, LOOPS_OF_READ: progress.loops_of_read}
         self.record = replace(self.record, seen=tuple(progress.read), lost=lost, spent=spent)
         events: list[Event] = []
-        removed = self.conversation.forget(loop)
+        settings = self.job.agent.settings
+        window = LoopWindow(
+            settings.review_window_after, settings.review_window_over, settings.review_window_keep
+        )
+        removed = self.conversation.forget(loop, window)
         if removed:
             kept = len(self.conversation.messages)
             events.append(LoopWindowApplied(loop, removed, kept, self.record.id))

@@ -7,34 +7,42 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.agent import Agent
+from swecli.agent.calls import Toolkit
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
+from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
+from swecli.review.judge.look_up import Examiner
+from swecli.review.judge.prove import Prover
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
+from swecli.review.read.part_message import describe_change
 from swecli.review.read.rules import build_system_prompt, load_rules
+from swecli.review.target.github import PullState
 from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
 from swecli.tools.errors import ToolError
 
+_PROVABLE = ("introduced", "pre_existing", "cannot_tell")  # verdicts that a script may decide
 _PART_SHARE = 0.3  # of the model's window, for one part
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
     """Options of a review. `include` are patterns of files that no rule skips, `fail_on` is the severity from which all
-    findings must be verified."""
+    findings must be verified, and with `prove` are shown by a script."""
 
     include: tuple[str, ...] = ()
     verify: bool = True
     fail_on: str = "high"
     trusted: bool = False
+    prove: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class ReviewJob:
     plan: Plan
     rules: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
+    prover: Prover | None = None  # None: nothing is proved by running code
 
     def findings(self) -> list[Finding]:
         """Return the findings of the review, the worst first: what it reported, and what the ledger has of the reviewed
@@ -77,7 +86,7 @@ class ReviewJob:
             may_be_repaired = any(hunk.is_around(finding, source) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
                 may_be_repaired = bool(hunks) or not self._is_still_removed(finding)
-            if may_be_repaired and finding.verdict == "confirmed":
+            if may_be_repaired and finding.stands:
                 changed.append(finding)
         return changed
 
@@ -124,7 +133,38 @@ class ReviewJob:
             max_cost=None if budget is None or cost is None else budget - cost,
             sources=plan.target.sources.reread(),
         )
-        return await verifier.check(self.sessions, claims, {finding.id for finding in reported})
+        event, result = await verifier.check(claims, {finding.id for finding in reported})
+        if self.prover is not None:
+            await self._prove(verifier, self.prover, result)
+            event = replace(event, findings=tuple(store.get(one.id) for one in event.findings))
+        return event, result
+
+    async def _prove(self, verifier: Verifier, prover: Prover, result: Verification) -> None:
+        """Have scripts run for the severe findings that may be the change's, and those that a script has shown before.
+        A difference is no bug: of what only a script shows, the verifier says whether it is intended."""
+        severe = [finding for finding in self.findings() if finding.at_least(self.options.fail_on)]
+        claims = [finding for finding in severe if finding.is_open and finding.verdict in _PROVABLE]
+        budget = verifier.max_cost
+        left = None if budget is None or result.cost is None else budget - result.cost
+        proved = await prover.prove(claims, result, left)
+        self.store.update(proved, "proof", verifier.model.name)
+        undecided = {claim.id for claim in claims if claim.verdict == "cannot_tell"}
+        shown = [
+            finding
+            for finding in proved
+            if finding.id in undecided and finding.verdict == "introduced"
+        ]
+        answers = await verifier.verify(shown)
+        result.add(answers)
+        intended = [
+            move(
+                replace(finding, verdict="intended", judgement=judgement), "refuted", judgement.why
+            )
+            for finding in shown
+            if (judgement := answers.judgements.get(finding.id)) is not None
+            and judgement.verdict == "intended"
+        ]
+        self.store.update(intended, "check", verifier.model.name)
 
 
 async def begin_job(
@@ -166,11 +206,13 @@ async def _make_job(
     root = project_sources(agent.ctx.root).root
     target = plan.target
     title = f"Review of {plan.target.label}"
-    verifier = _make_verifier(agent, store, target.sources)
     sessions = SessionManager(agent.sessions.database)
     session = sessions.start(
         f"review of {root}", agent.model.name, title=title, project=store.project
     )
+    verifier = _make_verifier(agent, store, target.sources, sessions)
+    if target.diffs or target.deleted:
+        verifier = replace(verifier, change="\n".join(describe_change(plan)))
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole
@@ -190,6 +232,7 @@ async def _make_job(
         notes.append(
             f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
         )
+    verifier = replace(verifier, rules=rules)
     record = ReviewRecord(
         store.project, target.spec, target.label, session.id, prompt=build_system_prompt(rules)
     )
@@ -203,8 +246,11 @@ async def _make_job(
     }
     paths = names if target.sources.is_snapshot else ()
     await asyncio.to_thread(recheck, store, target.sources, (), paths)
+    _dismiss_resolved(store, target.earlier)
+    prover = _make_prover(agent, verifier, plan) if options.prove else None
+    notices = (*target.notes, *notes)
     return ReviewJob(
-        agent, store, options, verifier, sessions, record, plan, rules, (*target.notes, *notes)
+        agent, store, options, verifier, sessions, record, plan, rules, notices, prover
     )
 
 
@@ -221,6 +267,18 @@ def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
         if finding.fingerprint in reasons
     ]
     store.update(changed, "resolved on the pull request", "user")
+
+
+def _dismiss_resolved(store: ReviewStore, earlier: PullState) -> None:
+    """Dismiss the findings that people dismissed on the pull request. One whose code has changed since is checked
+    instead: who resolves a thread may mean that it is repaired."""
+    present = store.findings(("open", "regressed")) if earlier.resolutions else []
+    dismissed = [
+        replace(finding, state="dismissed", reason=resolution.reason)
+        for finding in present
+        if (resolution := earlier.resolutions.get(finding.fingerprint)) and resolution.may_dismiss
+    ]
+    store.update(dismissed, "resolved on the pull request", "user")
 
 
 def plan_review(
@@ -259,25 +317,70 @@ def _make_barrier(agent: Agent) -> Callable[[str], str]:
     return barrier
 
 
-def _make_verifier(agent: Agent, store: ReviewStore, sources: Sources) -> Verifier:
+def _make_verifier(
+    agent: Agent, store: ReviewStore, sources: Sources, sessions: SessionManager
+) -> Verifier:
     """Return a verifier with the model of `review_verify_model`, by default the session's. Raises SwecliError."""
     agent.count_exactly()
     settings = agent.settings
     name = agent.settings.review_verify_model
     model = make_model(name, settings, agent.ctx.commands.environ or {}) if name else agent.model
-    return Verifier(model, store, sources, agent.counter, settings.max_tokens)
+    toolkit = read_only_toolkit(agent, sources, sessions)
+    examiner = Examiner(model, toolkit, sessions, agent.counter, settings.max_tokens)
+    return Verifier(examiner, store, sources)
+
+
+def _make_prover(agent: Agent, verifier: Verifier, plan: Plan) -> Prover:
+    """Return what proves claims. Raises BadInput without a change to compare, or without a sandbox."""
+    sandbox = agent.ctx.commands.sandbox
+    if verifier.change is None or plan.target.sources.base is None:
+        raise BadInput(
+            f"--prove compares two sides, and {plan.target.label} has one.",
+            "Review a change: --staged, --base BRANCH, --pr N or a commit.",
+        )
+    if sandbox is None or not sandbox.is_active:
+        reason = sandbox.problem if sandbox is not None else "it is switched off"
+        raise BadInput(
+            f"--prove runs scripts in the sandbox, and there is none: {reason}.",
+            "See: swecli doctor",
+        )
+    environ = agent.ctx.commands.environ or {}
+    project = project_root(agent.ctx.root)
+    sources = plan.target.sources
+    return Prover(verifier.examiner, sources, sandbox, project, environ, verifier.change)
+
+
+def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) -> Toolkit:
+    """Return what calls need that read the reviewed files; nothing is asked."""
+    files = replace(agent.ctx.files, digests={})
+    ctx = replace(agent.ctx, root=sources.root, sessions=sessions, files=files, todos=[])
+    return Toolkit(agent.tools, agent.permissions, ctx, _deny)
+
+
+async def _deny(request: AskRequest) -> Decision:
+    return Decision(False, reason="a review is read-only and asks for no approval", by="headless")
 
 
 def prepare_check(
-    agent: Agent, store: ReviewStore, names: Sequence[str] = ()
+    agent: Agent, store: ReviewStore, names: Sequence[str] = (), *, trusted: bool
 ) -> tuple[Verifier, list[Finding], str]:
     """Return the verifier, the claims and the estimated price, as a line, of a check that the user asks for: of the
-    named findings, by default of all that are gone or not verified. Raises BadInput for an unknown id."""
+    named findings, by default of all that are gone or not verified. The project's rules count if the folder is
+    `trusted`. Raises BadInput for an unknown id."""
     recheck(store, agent.ctx.root)
-    verifier = _make_verifier(agent, store, project_sources(agent.ctx.root))
+    sources = project_sources(agent.ctx.root)
+    sessions = SessionManager(agent.sessions.database)
+    title = "Check of findings"
+    sessions.start(
+        f"review of {sources.root}", agent.model.name, title=title, project=store.project
+    )
+    verifier = _make_verifier(agent, store, sources, sessions)
     findings = [store.get(name) for name in names] or [
         finding
         for finding in store.findings(OPEN_STATES)
         if finding.state == "gone" or finding.is_unchecked
     ]
+    if trusted:
+        rules, _ = load_rules(sources.root, {finding.path for finding in findings})
+        verifier = replace(verifier, rules=rules)
     return verifier, *verifier.estimate(findings)

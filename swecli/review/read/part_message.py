@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import groupby
 
@@ -12,6 +13,7 @@ from swecli.review.target.plan import Part, Plan
 _MAX_KNOWN = 40  # findings listed
 _MAX_INTENT = 1_200  # characters of what the author says
 _MAX_FILES = 40  # changed files listed
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)  # of a template, which is not shown on GitHub
 _MAX_REASON, _MAX_CLAIM = 160, 120  # characters of a known finding
 
 
@@ -21,7 +23,7 @@ def write_part_message(
     """Write the message of one part of the review of `label`. `earlier_findings` are not to be reported again."""
     head = f"Part {part.number} of {len(plan.parts)} of the review of {label}."
     text = [f"{head} Review these lines; read around them where needed."]
-    text += _describe_change(plan)
+    text += describe_change(plan)
     text += _show_lines(part, plan.target.deleted)
     text += _list_earlier(earlier_findings)
     text.append(
@@ -30,12 +32,12 @@ def write_part_message(
     return "\n".join(text)
 
 
-def _describe_change(plan: Plan) -> list[str]:
+def describe_change(plan: Plan) -> list[str]:
     """Return what the author says of the change, quoted, and the files that it touches; [] for whole files."""
     target = plan.target
     lines: list[str] = []
     if target.intent:
-        said = redact(target.intent)[:_MAX_INTENT].split("\n")
+        said = redact(_COMMENT.sub("", target.intent)).strip()[:_MAX_INTENT].split("\n")
         lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
     paths = dict.fromkeys([*(plan.files if target.diffs else ()), *target.deleted])
     changed = [f"{path} (deleted)" if path in target.deleted else path for path in paths]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from swecli.models.finding import ReviewEnd
@@ -14,12 +15,33 @@ _FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one
 _MAX_UNREADABLE = 2  # parts in a row without a readable report that end a review
 _MAX_FAULTS = 3  # of a report that are named when it is asked for again
+_NEARBY = 3  # lines between a place in words and a reported one that are the same
 _MAX_REPLY = 2_000  # characters of an unreadable reply that are kept
 _CUT_OFF = "Your answer reached its length limit. Report the findings in smaller parts, and go on."
 _REPAIR = (
     "No report of this part could be read{faults}. Call report_findings(part={number}, done=true, findings=[...]) now, "
     "with every finding you have named; if there is none, with an empty list."
 )
+_NAMED = (
+    "You named {places} in words, and have not reported it. Words are not stored: report it with report_findings, or "
+    "say that it is no problem; then end the part."
+)
+_MAX_NAMED = 5  # places in words that are asked about
+
+
+def _find_unreported(text: str, extraction: Extraction, part: Part) -> list[str]:
+    """Return the places `path:line` in this part's files that a text names beside a report, and that are in none."""
+    if not extraction.reports:
+        return []
+    reported = {(finding.path, finding.line) for finding in extraction.findings}
+    paths = "|".join(map(re.escape, part.paths))
+    named = re.findall(rf"(?<![\w./-])({paths}):(\d{{1,7}})", text)
+    places = dict.fromkeys((path, int(line)) for path, line in named)
+    return [
+        f"{path}:{line}"
+        for path, line in places
+        if not any(path == other and abs(line - at) <= _NEARBY for other, at in reported)
+    ][:_MAX_NAMED]
 
 
 @dataclass(slots=True)
@@ -65,6 +87,11 @@ class Progress:
         """Process a reply and return the message to send next, None for none. A reported part is closed. A missing or
         unreadable report is requested once; then the part is closed and counts as shown."""
         self.steps += 1
+        if reply.calls and not self.is_repair:
+            unreported = _find_unreported(reply.text, extraction, part)
+            if unreported:
+                self.is_repair = True
+                return _NAMED.format(places=", ".join(unreported))
         calls_only_report = all(call.name == REPORT_TOOL for call in reply.calls)
         for number, is_done in extraction.reports:
             if is_done or (is_done is None and calls_only_report):

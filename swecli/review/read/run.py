@@ -7,25 +7,21 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from swecli.agent.calls import CallRunner, Toolkit
+from swecli.agent.calls import CallRunner
 from swecli.agent.loop import Loop
 from swecli.agent.turn import TurnRecord
 from swecli.agent.turn_state import TurnState
 from swecli.models.errors import BadInput, StoreError
 from swecli.models.events import Event, Notice
 from swecli.models.finding import ReviewEnd, ReviewRecord
-from swecli.models.message import AskRequest, Decision, Usage
+from swecli.models.message import Usage
 from swecli.models.review_events import ReviewFinished, ReviewStarted
 from swecli.review.judge.verify import Verification
 from swecli.review.read.dialogue import ReviewDialogue
-from swecli.review.read.job import ReviewJob
+from swecli.review.read.job import ReviewJob, read_only_toolkit
 from swecli.review.read.report_tool import review_tools
 
 _MAX_RESULT = 30_000  # characters of one result
-
-
-async def _deny(request: AskRequest) -> Decision:
-    return Decision(False, reason="a review is read-only and asks for no approval", by="headless")
 
 
 class Review:
@@ -40,6 +36,7 @@ class Review:
         self._state = TurnState(job.record.label, 0)
         self._verification = Verification()
         self._finished: ReviewFinished | None = None
+        self._is_settled = False
 
     @property
     def record(self) -> ReviewRecord:
@@ -68,6 +65,7 @@ class Review:
                 async with aclosing(loop.run(dialogue, self._state)) as events:
                     async for event in events:
                         yield event
+            self._settle()
             async for event in self._verify():
                 yield event
         except Exception:
@@ -145,8 +143,11 @@ class Review:
         )
 
     def _settle(self) -> None:
-        """Store what an interrupted review left."""
+        """End the turn of reading, with what an interrupted one left. Later calls do nothing."""
         sessions = self.job.sessions
+        if self._is_settled:
+            return
+        self._is_settled = True
         if self._state.partial:
             self._dialogue.store_partial(self._state.partial)
         session = sessions.session
@@ -166,17 +167,11 @@ class Review:
 
 
 def _make_runner(job: ReviewJob) -> CallRunner:
-    """Make the runner of the reviewer's calls: its tools see the reviewed tree, and nothing is asked. What a reply was
-    shown may leave the window, so results are repeated."""
+    """Make the runner of the reviewer's calls: its tools see the reviewed tree. What a reply was shown may leave the
+    window, so results are repeated."""
     agent = job.agent
     window = agent.model.profile.window
     limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
-    ctx = replace(
-        agent.ctx,
-        root=job.verifier.sources.root,
-        sessions=job.sessions,
-        files=replace(agent.ctx.files, digests={}),
-        todos=[],
-    )
-    kit = Toolkit(review_tools(agent.tools), agent.permissions, ctx, _deny)
+    kit = read_only_toolkit(agent, job.verifier.sources, job.sessions)
+    kit = replace(kit, tools=review_tools(agent.tools))
     return CallRunner(kit, job.sessions, limit, agent.counter, repeats=True)

@@ -71,7 +71,8 @@ class FileDiff:
         removed = frozenset(line for line, (sign, _, _) in enumerate(rows, 1) if sign == "-")
         content = "\n".join(old).encode("utf-8", "surrogatepass")
         source = Source(self.path, old, digest(content))
-        return Before(source, present_lines, removed, self.is_gone)
+        added = frozenset(line for sign, line, _ in self.rows if sign == "+")
+        return Before(source, present_lines, removed, self.is_gone, added)
 
     def _undo_rows(self, lines: Sequence[str]) -> list[Row]:
         """Return the lines before the change as rows of unchanged and removed ones."""
@@ -150,7 +151,7 @@ def _status_of(header: list[str], *, has_hunks: bool, is_renamed: bool) -> str:
 
 
 def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
-    """Parse the hunks of one file's patch, as git and GitHub's API write them."""
+    """Parse the hunks of one file's patch."""
     hunks: list[list[Row]] = []
     number = 0
     new_left = 0

@@ -12,12 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
 from swecli.llm.http import load_httpx
 from swecli.models.errors import BadInput, SwecliError, Unavailable
-from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding
+from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding, Verdict
 from swecli.redact import redact
 from swecli.tools.git import GitFailed, run_git
 
@@ -38,14 +38,19 @@ _STATES = (*OPEN_STATES, "fixed", "dismissed")
 # in a comment on a finding, and in its last reply
 MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
 _BOT = "[bot]"  # ends an app's login in REST, not in GraphQL
-# of the newest 100 threads, and their first 50 comments
-_THREADS = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
-pullRequest(number: $number) { reviewThreads(last: 100) { nodes { id isResolved comments(first: 50) { nodes {
-databaseId body author { login } } } } } } } }"""
+# a ticked box of a finding in the summary comment, which only who may write to the repository can edit
+_BOX = re.compile(r"^- \[[xX]\] .*<!-- swecli-box ([0-9a-f]{6,40}) -->", re.MULTILINE)
+_TICKED = "its box in the summary was ticked"
+_WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")  # associations with a repository
+# a page of threads, with their first 50 comments
+_THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) {
+repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 100, after: $after) {
+pageInfo { hasNextPage endCursor } nodes { id isResolved resolvedBy { login } comments(first: 50) { nodes {
+databaseId body authorAssociation author { login } } } } } } } }"""
 # the text fields of a finding that are carried, each with the pattern that its value must match
 _TEXTS = {
     "path": r"(?!/).*", "kind": "|".join(KINDS), "code_smell_type": ".*", "severity": "|".join(SEVERITIES),
-    "message": ".*", "verdict": "|confirmed|cannot_tell|refuted", "state": "|".join(_STATES),
+    "message": ".*", "verdict": "|".join(get_args(Verdict)), "state": "|".join(_STATES),
     "reason": ".*",
     "block": r'|\[\d{1,7},"[0-9a-f]{20}",(?:null|\d{1,6})(?:,"(?:[0-9a-f]{20})?")?\]',
     "symbol": ".*", "fingerprint": "[0-9a-f]{6,40}",
@@ -104,6 +109,12 @@ class GitHub:
         if not isinstance(answer, dict) or "login" not in answer:
             raise GitHubError("GitHub's answer names no login.")
         return str(answer["login"])
+
+    def may_write(self) -> bool:
+        """Return False if GitHub says that the token may not write to the repository, as in a fork's pull request."""
+        answer = self.request("GET", f"/repos/{quote(self.repository)}")
+        permissions = answer.get("permissions") if isinstance(answer, dict) else None
+        return not isinstance(permissions, dict) or permissions.get("push") is not False
 
     def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
         """Return the data of a GraphQL query; errors in the answer raise too."""
@@ -195,43 +206,81 @@ class GitHub:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment in a thread. `is_writers` says whether its author works on the repository."""
+
+    id: int
+    login: str
+    text: str
+    is_writers: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """That somebody resolved the thread of a finding, or ticked its box in the summary: with the `reason` they gave, ""
+    without one. It dismisses the finding if `may_dismiss`: somebody who works on the repository gave a reason."""
+
+    reason: str
+    may_dismiss: bool
+    thread: str = ""  # "" for a box
+    comment: int = 0  # of the finding
+
+
+@dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread of comments in a diff: its `comments` are (id, login, text), the first one first."""
+    """A thread of comments in a diff, the finding's first. `resolved_by` is "" if that is not known."""
 
     id: str
     is_resolved: bool
-    comments: tuple[tuple[int, str, str], ...]
+    resolved_by: str
+    comments: tuple[Comment, ...]
 
     @classmethod
     def load(cls, github: GitHub, number: int) -> list[Thread]:
         """Return the threads of a pull request. Raises GitHubError."""
         owner, _, name = github.repository.partition("/")
-        data = github.graphql(_THREADS, owner=owner, name=name, number=number)
-        try:
-            nodes = data["repository"]["pullRequest"]["reviewThreads"]["nodes"]
-            return [cls._parse(node) for node in nodes]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise GitHubError("GitHub's answer about threads cannot be read.") from error
+        threads: list[Thread] = []
+        after = None
+        for _ in range(_MAX_PAGES):
+            data = github.graphql(_THREADS, owner=owner, name=name, number=number, after=after)
+            try:
+                page = data["repository"]["pullRequest"]["reviewThreads"]
+                threads += [cls._parse(node) for node in page["nodes"]]
+                after = page["pageInfo"]["endCursor"] if page["pageInfo"]["hasNextPage"] else None
+            except (KeyError, TypeError, AttributeError) as error:
+                raise GitHubError("GitHub's answer about threads cannot be read.") from error
+            if after is None:
+                break
+        return threads
 
     @classmethod
     def _parse(cls, node: Mapping[str, Any]) -> Thread:
-        comments = []
-        for comment in node["comments"]["nodes"]:
-            login = str((comment["author"] or {}).get("login", ""))
-            comments.append((comment["databaseId"], login, str(comment["body"])))
-        return cls(node["id"], bool(node["isResolved"]), tuple(comments))
+        comments = tuple(
+            Comment(
+                row["databaseId"],
+                str((row["author"] or {}).get("login", "")),
+                str(row["body"]),
+                row["authorAssociation"] in _WRITERS,
+            )
+            for row in node["comments"]["nodes"]
+        )
+        resolved_by = str((node["resolvedBy"] or {}).get("login", ""))
+        return cls(node["id"], bool(node["isResolved"]), resolved_by, comments)
 
-    def find_dismissal(self, login: str) -> tuple[str, str] | None:
-        """Return the fingerprint of the finding that a person dismissed by resolving this thread, and their last reply.
-        A thread with our reply that it is fixed was resolved by us."""
-        ours = [text for _, name, text in self.comments if name == login.removesuffix(_BOT)]
-        marks = [mark for text in ours for mark in MARK.findall(text)]
-        is_fixed = any(fixed for fixed, _ in marks)
-        if not self.is_resolved or not marks or is_fixed:
+    def find_resolution(self, login: str) -> tuple[str, Resolution] | None:
+        """Return the fingerprint of the finding whose thread a person resolved, and what they said last; None for
+        other threads, and those that we resolved since the finding is fixed."""
+        own = login.removesuffix(_BOT)
+        ours = [comment for comment in self.comments if comment.login == own]
+        marks = [(*mark, comment.id) for comment in ours for mark in MARK.findall(comment.text)]
+        is_fixed = any(fixed for fixed, _, _ in marks)
+        if not self.is_resolved or not marks or is_fixed or self.resolved_by == own:
             return None
-        replies = [text for _, name, text in self.comments if name != login.removesuffix(_BOT)]
-        reason = " ".join(replies[-1].split())[:_MAX_REASON] if replies else ""
-        return marks[0][1], reason or "its thread was resolved"
+        replies = [comment for comment in self.comments if comment.login == self.resolved_by]
+        reason = " ".join(replies[-1].text.split())[:_MAX_REASON] if replies else ""
+        may_dismiss = bool(reason) and replies[-1].is_writers
+        _, fingerprint, comment = marks[0]
+        return fingerprint, Resolution(reason, may_dismiss, self.id, comment)
 
 
 @cache
@@ -264,6 +313,8 @@ class PullState:
     findings: tuple[Finding, ...] = ()
     comment: int = 0
     body: str = ""
+    resolutions: Mapping[str, Resolution] = field(default_factory=dict, compare=False)
+    """What people did with findings since, by fingerprint."""
 
     @classmethod
     def load(cls, github: GitHub, number: int) -> PullState:
@@ -279,19 +330,15 @@ class PullState:
                 return replace(_unpack_state(match[1]), comment=comment["id"], body=body)
         return cls()
 
-    def with_dismissals(self, github: GitHub, number: int) -> PullState:
-        """Return the state with the findings dismissed whose threads a person has resolved. Raises GitHubError."""
+    def with_resolutions(self, github: GitHub, number: int) -> PullState:
+        """Return the state with what people did with its findings on the pull request. Raises GitHubError."""
         if not (github.token and self.findings):
             return self
         login = github.login()
         threads = Thread.load(github, number)
-        reasons = dict(filter(None, (thread.find_dismissal(login) for thread in threads)))
-        findings = list(self.findings)
-        for index, finding in enumerate(findings):
-            reason = reasons.get(finding.fingerprint)
-            if reason is not None:
-                findings[index] = replace(finding, state="dismissed", reason=reason)
-        return replace(self, findings=tuple(findings))
+        boxes = {mark: Resolution(_TICKED, True) for mark in _BOX.findall(self.body)}
+        resolved = dict(filter(None, (thread.find_resolution(login) for thread in threads)))
+        return replace(self, resolutions=boxes | resolved)
 
     def pack(self) -> str:
         """Return the state as an HTML comment. If it is too large, digests are dropped first: they are reread."""

@@ -41,10 +41,10 @@ _REASONS = {
 }  # fmt: skip
 _BASE_TOKENS = 3_200  # of a request: the system message and the tools
 _REPLY_TOKENS = 700
-_MIN_PAST = 5  # reviews needed to estimate from them
+_MIN_PAST = 3  # reviews needed to estimate from them
 # assumed until there are so many: loops for each part; all tokens, verification included, for each of the parts' own
 _LOOP_RATIOS = (1.0, 3.0)
-_TOKEN_RATIOS = (1.0, 12.0)
+_TOKEN_RATIOS = (1.0, 6.0)
 
 
 @dataclass(frozen=True, slots=True)

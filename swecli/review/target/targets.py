@@ -6,20 +6,19 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 from swecli.config.paths import project_root
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
-from swecli.review.judge.sources import Sources, project_sources
+from swecli.review.judge.sources import Snapshot, Sources, project_sources
 from swecli.review.target.diffs import (
     ATTRIBUTES,
     FileDiff,
-    Row,
     format_skips,
     parse_diff,
-    parse_hunks,
     skip_rule,
 )
 from swecli.review.target.github import GitHub, GitHubError, PullState
@@ -32,7 +31,6 @@ from swecli.tools.git import (
     run_git,
 )
 from swecli.tools.searching import files_below
-from swecli.tools.text_files import split_lines
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _MAX_NAMED = 20  # deleted files that are named
@@ -76,6 +74,29 @@ class _Context:
     environ: Mapping[str, str] | None
     include: tuple[str, ...] = ()
     barrier: Callable[[str], str] | None = None  # as in `Sources`
+    paths: tuple[str, ...] = ()  # of which the change is reviewed; (): of all
+
+    def limited(self, here: Path, paths: Iterable[str]) -> _Context:
+        """Return the context of a change in these paths, which are relative to `here`; without any of the folder."""
+        folder = here.resolve()
+        named = [(folder / path).resolve() for path in paths] or [folder]
+        if outside := [path for path in named if not path.is_relative_to(self.root)]:
+            raise BadInput(
+                f"'{outside[0]}' is outside of this project, {self.root}.",
+                "Start swecli where the files are.",
+            )
+        inside = [path.relative_to(self.root).as_posix() for path in named]
+        return replace(self, paths=() if "." in inside else tuple(inside))
+
+    @property
+    def words(self) -> list[str]:
+        """The paths for the end of a git command."""
+        return ["--", *(f":(literal){path}" for path in self.paths)]
+
+    @property
+    def place(self) -> str:
+        """Where the change is reviewed, for the label."""
+        return f" in {_label_of(self.paths)}" if self.paths else ""
 
     @property
     def is_shallow(self) -> bool:
@@ -85,11 +106,9 @@ class _Context:
         return run_git(self.root, *words, environ=self.environ)
 
     def messages(self, commits: str) -> str:
-        """Return the messages of commits, the oldest first."""
+        """Return the messages of commits, the newest first."""
         with suppress(GitFailed):
-            return self.git(
-                "show", "-s", "--reverse", f"-{_MAX_COMMITS}", "--format=%B", commits, "--"
-            ).strip()
+            return self.git("show", "-s", f"-{_MAX_COMMITS}", "--format=%B", commits, "--").strip()
         return ""
 
     def resolve(self, name: str) -> str:
@@ -106,33 +125,35 @@ def resolve_target(
     include: Sequence[str] = (),
     barrier: Callable[[str], str] | None = None,
 ) -> Target:
-    """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, or paths
-    relative to `here`. Paths in the result are relative to the top of the repository (outside of one: to `here`).
-    Raises UsageError, BadInput and GitHubError."""
+    """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, each with
+    paths behind it, or only paths. Paths are relative to `here`, those of the result to the top of the repository
+    (outside of one: to `here`). Without paths a change is that of the folder `here`, a pull request all of it. Raises
+    UsageError, BadInput and GitHubError."""
     words = tuple(spec)
     root = project_root(here)
     ctx = _Context(root, environ, tuple(include), barrier)
     match words:
-        case ():
+        case () | ("--staged", *_):
             changes = Target((), "the uncommitted changes", base="HEAD")
-            return _diff_target(ctx, changes, ("diff", "HEAD"), untracked=True)
-        case ("--staged",):
-            changes = Target(words, "the staged changes", base="HEAD", is_staged=True)
-            return _diff_target(ctx, changes, ("diff", "--cached"))
-        case ("--base", branch):
-            return _branch_target(ctx, branch)
-        case ("--pr", number):
-            return _pull_request_target(ctx, number)
+            if words:
+                changes = Target(words[:1], "the staged changes", base="HEAD", is_staged=True)
+            ctx = ctx.limited(here, words[1:])
+            command = ("diff", "--cached") if words else ("diff", "HEAD")
+            return _diff_target(ctx, changes, command, untracked=not words)
+        case ("--base", branch, *paths):
+            return _branch_target(ctx.limited(here, paths), branch)
+        case ("--pr", number, *paths):
+            return _pull_request_target(ctx.limited(here, paths) if paths else ctx, number)
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
     missing = [word for word in words if not (here / word).exists()]
     if not missing:
         return _path_target(ctx, here, words)
-    if len(words) == 1:
-        return _commit_target(ctx, words[0])
+    if missing == [words[0]]:
+        return _commit_target(ctx.limited(here, words[1:]), words[0])
     raise BadInput(
-        f"There is no file {missing[0]!r}.", "Paths are relative to the working directory."
+        f"There is no file {missing[-1]!r}.", "Paths are relative to the working directory."
     )
 
 
@@ -192,23 +213,25 @@ def _diff_target(
 ) -> Target:
     find_repository(ctx.root, ctx.environ)
     try:
-        text = ctx.git(*command, "-M", "--")
+        text = ctx.git(*command, "-M", *ctx.words)
     except GitFailed:
         if target.spec:
             raise
         # there is no commit yet
-        text = ctx.git("diff", "-M", "--cached")
+        text = ctx.git("diff", "-M", "--cached", *ctx.words)
         target = replace(target, base="")
+    spec = (*target.spec, *ctx.paths)
+    target = replace(target, spec=spec, label=f"{target.label}{ctx.place}")
     diffs = parse_diff(text)
     if untracked:
-        listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z")
+        listed = ctx.git("ls-files", "--others", "--exclude-standard", "-z", *ctx.words)
         diffs += [FileDiff(name, is_new=True) for name in listed.split("\0") if name]
     return _filter_files(ctx, target, diffs)
 
 
 def _pull_request_target(ctx: _Context, number: str) -> Target:
-    """Return a pull request's changes from GitHub. Its files are read from its head commit, which the clone must have:
-    in other files its findings would look fixed."""
+    """Return a pull request's changes. GitHub says which commits they are between; the clone must have both, since the
+    changes are git's, and files are read from the newest one: in other files its findings would look fixed."""
     if not number.isdecimal() or not 0 < len(number) < 10 or int(number) < 1:
         raise UsageError(f"{number!r} is not the number of a pull request.", "For example: --pr 12")
     # GitHub's paths are relative to the repository
@@ -217,7 +240,7 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
     pull = github.request("GET", f"pulls/{int(number)}")
     try:
         head = str(pull["head"]["sha"])
-        base = str(pull["base"]["sha"])
+        newest_base = str(pull["base"]["sha"])
     except (KeyError, TypeError) as error:
         raise GitHubError(f"GitHub's answer about pull request {number} cannot be read.") from error
     try:
@@ -227,38 +250,26 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
         raise BadInput(
             f"This clone lacks the newest commit of pull request {number} ({head[:12]}).", hint
         ) from error
-    diffs = list[FileDiff]()
-    for file in github.get_list(f"pulls/{int(number)}/files", "filename", str):
-        # without a patch a file is binary, or too large for GitHub to show
-        name = file["filename"]
-        hunks = parse_hunks(str(file.get("patch") or ""))
-        is_removed = file.get("status") == "removed"
-        if is_removed and not hunks:
-            hunks = _remove_lines(ctx, base, name)
-        old_path = str(file.get("previous_filename") or "")
-        status = "deleted" if is_removed else ""
-        diffs.append(FileDiff(name, old_path, hunks, status, file.get("status") == "added"))
+    try:
+        base = ctx.git("merge-base", "--end-of-options", newest_base, commit).strip()
+    except GitFailed as error:
+        hint = f"Run: git fetch --unshallow; git fetch origin {newest_base} (in actions/checkout: fetch-depth: 0)"
+        raise BadInput(
+            f"This clone lacks the commit that pull request {number} is compared with ({newest_base[:12]}).",
+            hint,
+        ) from error
     label = f"pull request {number} of {github.repository}"
     notes: list[str] = []
     earlier = PullState.load(github, int(number))
     try:
-        earlier = earlier.with_dismissals(github, int(number))
+        earlier = earlier.with_resolutions(github, int(number))
     except GitHubError as error:  # the review itself does not need them
         notes.append(f"resolved threads could not be read: {error.message}")
     target = Target(
         ("--pr", number), label, notes=tuple(notes), base=base, commit=commit, pr=int(number), head=head,
         earlier=earlier, github=github, intent=f"{pull.get('title') or ''}\n{pull.get('body') or ''}".strip(),
     )  # fmt: skip
-    return _filter_files(ctx, target, diffs)
-
-
-def _remove_lines(ctx: _Context, base: str, path: str) -> tuple[tuple[Row, ...], ...]:
-    """Return the hunk that removes all lines of a file of a commit; () if it is not a text, or not in this clone."""
-    with suppress(BadInput):
-        lines = split_lines(ctx.git("show", f"{base}:{path}"))
-        if lines and not any("\0" in line for line in lines):
-            return (tuple(("-", number, line) for number, line in enumerate(lines, 1)),)
-    return ()
+    return _diff_target(ctx, target, ("diff", base, commit))
 
 
 def _filter_files(
@@ -306,6 +317,8 @@ def _filter_files(
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
     changed = reviewed if named is None else {}
+    if base and named is None:
+        sources.base = Snapshot(partial(_check_out, ctx, base))
     sources.before = {
         path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
     }
@@ -343,6 +356,10 @@ def _take_snapshot(ctx: _Context, commit: str) -> Sources:
         sources.close()
         raise
     return sources
+
+
+def _check_out(ctx: _Context, commit: str, into: Path) -> None:
+    checkout_files(ctx.root, commit, into, ctx.environ)
 
 
 def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:

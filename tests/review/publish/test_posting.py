@@ -17,7 +17,7 @@ from swecli.models.finding import Finding
 from swecli.models.review_events import Coverage, ReviewFinished
 from swecli.review.publish.posting import MAX_INLINE, Push, plan_push
 from swecli.review.target.diffs import FileDiff, parse_hunks
-from swecli.review.target.github import GitHub, PullState
+from swecli.review.target.github import GitHub, PullState, Thread
 from swecli.review.target.targets import Target
 from tests.support.github import BOT, HEAD, FakeGitHub
 
@@ -152,6 +152,15 @@ def test_a_finding_whose_thread_a_person_resolved_is_not_posted_again(hub: FakeG
     make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
     assert make_push(hub, INSIDE).post() == ["nothing new, 1 already posted"]
+
+
+def test_threads_of_all_pages_are_read(hub: FakeGitHub) -> None:
+    user = {"user": {"login": BOT}}
+    for number in range(121):
+        body = f"x <!-- swecli {number:08x} -->"
+        hub.comments.append({"id": 1 + number, "body": body, "path": "a.py", **user})
+    threads = Thread.load(GitHub("acme/shop", "secret", hub.url), 7)
+    assert len(threads) == 121
 
 
 def test_if_resolving_a_thread_is_refused_the_reply_and_the_summary_are_still_posted(

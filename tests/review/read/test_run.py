@@ -181,6 +181,46 @@ def make_parts(count: int) -> None:
         Path(f"shop/part_{number}.py").write_text(f"a{number} = 1  # {'x' * 60}\n" * 60)
 
 
+async def test_a_closed_part_leaves_the_conversation_and_one_line_of_it_stays() -> None:
+    make_parts(3)
+    replies: list[Any] = []
+    for part in range(3):
+        replies += [read_call(f"shop/part_{part}.py"), calls(report_call(part=part + 1))]
+    runtime = make_runtime(replies, review_part_tokens=2_000)
+    assert last_event(await collect(await begin_review(runtime, "shop"))).complete
+    last = runtime.agent.model.requests[-2].messages  # type: ignore[attr-defined]
+    assert [message["role"] for message in last] == ["system", "user"]
+    assert "Part 1 of 3 is closed" in last[1]["content"]
+    assert "Part 2 of 3 is closed" in last[1]["content"]
+    assert "a2 = 1" in last[1]["content"]
+    assert not any(line in str(last) for line in ("a0 = 1", "a1 = 1"))
+
+
+async def test_a_place_named_in_words_beside_an_empty_report_is_asked_about_once() -> None:
+    words = "**shop/prices.py:3** (critical): divides by zero"
+    told = calls(report_call(("shop/prices.py", 3, "ZERO"), part=1))
+    runtime = make_runtime([calls(report_call(part=1), text=words), told])
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
+    assert [finding.line for finding in end.findings] == [3]
+    asked = str(runtime.agent.model.requests[1].messages[-1]["content"])  # type: ignore[attr-defined]
+    assert "You named shop/prices.py:3 in words" in asked
+    runtime = make_runtime([calls(report_call(part=1), text=words)] * 2)
+    end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
+    assert (end.complete, len(runtime.agent.model.requests)) == (True, 2)  # type: ignore[attr-defined]
+
+
+async def test_the_figures_of_the_loop_window_are_settings() -> None:
+    figures: dict[str, Any] = {
+        "review_window_after": 2,
+        "review_window_over": 5,
+        "review_window_keep": 3,
+    }
+    runtime = make_runtime([*(read_call(start_line=n + 1) for n in range(4)), END], **figures)
+    events = await collect(await begin_review(runtime, "shop/prices.py"))
+    [first, *_] = [event for event in events if isinstance(event, LoopWindowApplied)]
+    assert (first.loop, first.removed, first.kept) == (3, 5, 3)
+
+
 async def test_at_the_loop_limit_the_unread_files_are_reported_with_their_lines() -> None:
     make_parts(3)
     replies = [calls(report_call(part=1)), read_call(), read_call(start_line=2)]
@@ -405,12 +445,14 @@ async def test_a_finding_follows_code_that_was_moved_into_another_file(is_told_a
     place = ("shop/stats.py", 6, "DIVISION_BY_ZERO")
     again = calls(report_call(place, message="dividing by zero for no prices"))
     judged = judge("confirmed", "return total / len(prices)", path="shop/stats.py")
-    end, model = await review_mean(again if is_told_again else END, judged, spec="shop")
+    search = calls(("search_files", {"pattern": "total / len"}))
+    told_by_whom = [again] if is_told_again else [END, search]
+    end, model = await review_mean(*told_by_whom, judged, spec="shop")
     assert [(f.id, f.place, f.status) for f in end.findings] == [
         ("F-1", "shop/stats.py:6", "open, confirmed")
     ]
     if not is_told_again:
-        assert "Its code stands now in shop/stats.py:" in str(model.requests[-1].messages)
+        assert "look for where it stands now" in str(model.requests[-1].messages)
 
 
 async def test_the_request_says_what_a_change_is_for_and_which_files_it_touches() -> None:

@@ -53,6 +53,26 @@ def test_staged_changes_a_commit_a_range_and_a_base_are_targets() -> None:
         assert find(*words).files == ("shop/prices.py",)
 
 
+def test_paths_behind_a_target_and_the_folder_of_the_user_limit_a_change() -> None:
+    change_file()
+    Path("shop/docs").mkdir()
+    Path("shop/docs/new.py").write_text("x = 1\n")
+    run_git("add", "-A")
+    run_git("checkout", "-qb", "work")
+    assert find("--staged", "docs").files == ("docs/new.py",)
+    run_git("commit", "-qm", "second")
+    for words in (("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")):
+        assert set(find(*words).files) == {"shop/prices.py", "docs/new.py"}
+        limited = find(*words, "docs")
+        assert (limited.files, limited.label.endswith(" in docs")) == (("docs/new.py",), True)
+        below = resolve_target(Path("shop/docs").resolve(), words)
+        assert (below.files, below.spec[-1]) == (("docs/new.py",), "docs")
+    with pytest.raises(SwecliError, match="outside of this project"):
+        find("--base", "HEAD~1", "..")
+    with pytest.raises(SwecliError, match="There is no file 'nowhere'"):
+        find("shop", "nowhere")
+
+
 def test_a_commit_is_compared_with_its_first_parent_including_merges_and_the_root_commit() -> None:
     change_file()
     run_git("checkout", "-qb", "work")
@@ -96,7 +116,7 @@ def test_a_folder_and_the_whole_tree_are_targets_without_env_and_binary_files() 
     [
         (("--base", "no-such"), "no branch or commit 'no-such'"),
         (("--base",), "option --base"),
-        (("--staged", "x"), "option --staged x"),
+        (("--staged", ".."), "outside"),
         (("--colour",), "option --colour"),
         (("no-such-thing",), "not a file, commit or range"),
         (("a..b",), "not a file, commit or range"),
@@ -206,11 +226,11 @@ def test_new_files_in_a_repository_without_a_commit_are_the_default_target() -> 
 def test_a_target_given_from_a_subfolder_equals_the_one_from_the_top_folder() -> None:
     change_file()
     below = Path("shop/shop").resolve()
-    assert resolve_target(below, ()) == find()
+    assert resolve_target(below, ()).diffs == find().diffs
     assert resolve_target(below, ("prices.py",)) == find("shop/prices.py")
     assert resolve_target(below, (".",)) == find("shop")
     assert resolve_target(below, ("..",)) == find(".")
-    assert resolve_target(below, ("HEAD",)) == find("HEAD")
+    assert resolve_target(below, ("HEAD",)) == find("HEAD", "shop")
 
 
 @pytest.mark.parametrize("words", [("HEAD",), ("HEAD~1..HEAD",), ("--base", "HEAD~1")])

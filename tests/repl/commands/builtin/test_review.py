@@ -120,7 +120,7 @@ async def test_without_a_change_the_review_says_so_and_asks_no_model(line: str) 
         ("/review --odd", "review option --odd"),
         ("/review --post", "--post needs --pr"),
         ("/review shop --post", "--post needs --pr"),
-        ("/review --staged shop", "one target"),
+        ("/review --staged --base HEAD", "one target"),
         ("/review --base", "--base has no value"),
         ("/review --pr 7 --post-min odd", "unknown value 'odd'"),
         ("/review --base nope", "no branch or commit 'nope'"),

@@ -1,0 +1,132 @@
+"""Reads a verifier's verdicts: each needs evidence that code can find again, on the right side of the change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from swecli.models.finding import Finding, Judgement, Side, Verdict, collapse_whitespace
+from swecli.models.json_value import JsonObject
+from swecli.review.judge.sources import Source, Sources, normalize_code, strip_whitespace
+
+_MIN_QUOTE = 6  # characters of a quote that is evidence, as of one that places a finding
+_MAX_QUOTE = 400  # characters that are stored
+_NOT_SHOWN = "its quote stands in no file that was shown"
+_UNPROVEN: dict[Verdict, str] = {
+    "pre_existing": "what it quotes did not stand there before the change",
+    "intended": "what it quotes is said nowhere",
+}
+
+
+class _Evidence(NamedTuple):
+    """Code that a verdict rests on, where it stands, and on which side of the change."""
+
+    path: str
+    line: int
+    quote: str
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What a verifier had before it: the files, the code that it was shown, without white space, and what the author
+    says of the change (None: there is no change)."""
+
+    sources: Sources
+    shown: str
+    intent: str | None = None
+
+    def read_judgement(self, answer: JsonObject, claim: Finding, by: str) -> Judgement:
+        """Return the judgement of an answer on a claim; without evidence for its verdict it is cannot_tell."""
+        verdict: Verdict = answer["verdict"]
+        reason = collapse_whitespace(answer.get("why", ""))[:_MAX_QUOTE]
+        if verdict == "cannot_tell":
+            return Judgement(verdict, why=reason, by=by)
+        evidence = self._find_evidence(answer, claim, verdict)
+        if evidence is None:
+            why = f"{reason} ({_UNPROVEN.get(verdict, _NOT_SHOWN)})".strip()
+            return Judgement("cannot_tell", why=why, by=by)
+        quote = evidence.quote.strip("`")[:_MAX_QUOTE]
+        return Judgement(
+            verdict, evidence.path, evidence.line, quote, reason, by, side=evidence.side
+        )
+
+    def _find_evidence(
+        self, answer: JsonObject, claim: Finding, verdict: Verdict
+    ) -> _Evidence | None:
+        """Return what an answer rests on; None if it stands nowhere, or on the wrong side. Code that stands no longer
+        refutes nothing."""
+        path = _path_of(answer.get("path", ""), claim.path)
+        absent = answer.get("absent", "").strip()
+        quote = absent or answer.get("quote", "").strip()
+        if verdict == "intended" and self._is_said(quote):
+            return _Evidence(claim.path, claim.line, quote, "head")
+        if not self._was_shown(quote):
+            return None
+        if verdict == "refuted":
+            return self._find_in_head(path, claim.path, quote)
+        if verdict == "pre_existing":
+            lines = self._base(path).find_quote(quote, _MIN_QUOTE)
+            return _Evidence(path, lines[0], quote, "base") if lines else None
+        present = None
+        if not absent and answer.get("side") != "base":
+            present = self._find_in_head(path, claim.path, quote)
+        return present or self._find_absence(path, quote)
+
+    def _find_in_head(self, path: str, claimed: str, quote: str) -> _Evidence | None:
+        """Return a quote of the code as it is now; None if it does not stand there."""
+        source = self.sources.get(path) if path == claimed else self.sources.find(path)
+        lines = source.find_quote(quote, _MIN_QUOTE)
+        return _Evidence(path, lines[0], quote, "head") if lines else None
+
+    def _find_absence(self, path: str, text: str) -> _Evidence | None:
+        """Return a text that stood in a file before the change, at the line of now where it stood, or in a file that is
+        gone at its own; None if it did not stand there, or still does."""
+        before = self.sources.before.get(path)
+        is_gone = self.sources.get(path).missing if before is None else before.is_gone
+        if not is_gone and self.sources.get(path).find_quote(text):
+            return None
+        stood = self._base(path) if before is None else before
+        lines = stood.find_quote(text, _MIN_QUOTE)
+        return _Evidence(path, lines[0], text, "base") if lines else None
+
+    def _base(self, path: str) -> Source:
+        """Return a file as it was before the change."""
+        before = self.sources.before.get(path)
+        if before is not None:
+            return before.source
+        if self.sources.base is None:
+            return Source(path, missing=True)
+        return self.sources.side("base").find(path)
+
+    def _was_shown(self, quote: str) -> bool:
+        forms = normalize_code(quote), strip_whitespace(quote.strip("`"))
+        return any(form and form in self.shown for form in forms)
+
+    def _is_said(self, quote: str) -> bool:
+        """Return whether a quote stands in what the author says of the change."""
+        words = collapse_whitespace(quote)
+        return len(words) >= _MIN_QUOTE and words in collapse_whitespace(self.intent or "")
+
+
+def _path_of(named: str, claimed: str) -> str:
+    """Return the path that an answer names, by default that of the claim; `b/a.py`, as in diffs, is `a.py`."""
+    path = (named or claimed).removeprefix("./")
+    return claimed if f"/{path}".endswith(f"/{claimed}") else path
+
+
+def find_same(finding: Finding, batch: Sequence[Finding], answers: Mapping[str, JsonObject]) -> str:
+    """Return the id of the finding that an answer calls the same problem, or "": the one that it was asked about, or an
+    older one of the same request. One that the answer refutes takes no other along."""
+    answer = answers[finding.id]
+    same = answer.get("same_as", "")
+    older = {other.id for other in batch if _number(other.id) < _number(finding.id)}
+    if not same or same not in {finding.same_as, *older}:
+        return ""
+    is_refuted = answers.get(same, {}).get("verdict") == "refuted"
+    return "" if is_refuted and answer["verdict"] != "refuted" else same
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("F-"))
