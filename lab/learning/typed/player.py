@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -99,15 +100,11 @@ class TypedSession:
         return terminal
 
     def _start(self, value: dict[str, Any], server: StrictProvider) -> Terminal:
-        place = os.getcwd()
-        os.chdir(self.folder / value["folder"])
-        try:
+        with contextlib.chdir(self.folder / value["folder"]):
             return Terminal(
                 "-m", f"openai/{OPENAI_MODEL}", *value.get("arguments", ()),
                 columns=_COLUMNS, rows=_ROWS, environ={**self.environ, **server.environ()},
             )  # fmt: skip
-        finally:
-            os.chdir(place)
 
     def _settle(self, terminal: Terminal | None) -> str:
         """Wait until no request is open and the screen does not change; return the screen."""

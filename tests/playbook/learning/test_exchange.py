@@ -247,6 +247,17 @@ async def test_the_question_holds_what_the_next_turn_stored_of_the_reaction(text
     assert [*bullets_of(runtime)] == ["P-1"]
 
 
+async def test_words_that_wait_already_are_not_told_as_new_a_second_time() -> None:
+    waits = calls(("remember", {"text": "the changelog entry comes first", "quote": RULE}))
+    same = {"lessons": [lesson("", RULE, same_as="P-1", **{"from": "user"})]}
+    runtime = Reflector(["Done.", waits, "Noted."], same).make_runtime()
+    await exchange(runtime, "rename the flag")
+    lines = await exchange(runtime, f"no: {RULE}")
+    assert lines == []
+    assert state_of(runtime, "P-1")[0] == "quarantined"
+    assert len(runtime.sessions.playbook.evidence("P-1")) == 1, "so that it is asked about once"
+
+
 async def test_a_new_text_does_not_inherit_the_refutation_of_the_old_one() -> None:
     new = "Deprecated things stay three releases here."
     answer = {
