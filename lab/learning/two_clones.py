@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from swecli.config.project_files import SHARED_FOLDER
+from swecli.config.paths import Paths
+from swecli.config.project_files import SHARED_FOLDER, read_project_files
+from swecli.config.trust import TrustLedger
 from tests.support.shell import COMMAND, environment
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 from tests.support.strict_provider.server import OPENAI_MODEL
@@ -42,12 +44,12 @@ class Person:
         return environment({**own, **self.server.environ()})
 
     def git(self, *arguments: str, check: bool = True) -> str:
-        return self._run(["git", *arguments], check=check).stdout
+        return str(self._run(["git", *arguments], check=check).stdout)
 
     def swecli(self, *arguments: str) -> str:
         """Run a command of swecli and return what it printed, to either stream."""
         done = self._run([*COMMAND, *arguments], check=True)
-        return done.stdout + done.stderr
+        return f"{done.stdout}{done.stderr}"
 
     def commit(self, message: str) -> None:
         """Commit everything, and send it to the common repository."""
@@ -58,17 +60,24 @@ class Person:
 
     def add(self, text: str) -> str:
         """Store a strategy and return its id."""
-        return re.findall(r"P-\d+", self.swecli("playbook", "add", text))[0]
+        found = re.search(r"P-\d+", self.swecli("playbook", "add", text))
+        assert found, "it names what it added"
+        return found[0]
 
     def id_of(self, text: str) -> str:
         """Return the id of the strategy with a text."""
         listed = self.swecli("playbook", "list")
         return next(line.split()[0] for line in listed.splitlines() if text in line)
 
-    def ask(self, *flags: str, query: str = "hello") -> tuple[list[str], list[str]]:
+    def trust(self) -> None:
+        """Trust the files of the clone as they are now, as `/trust` does after its question."""
+        ledger = TrustLedger.find(Paths.find(self.environ))
+        ledger.approve(self.clone.resolve(), read_project_files(self.clone))
+
+    def ask(self, query: str = "hello") -> tuple[list[str], list[str]]:
         """Ask the model something; return the strategies of that request, and the lines about shared ones."""
         model = f"openai/{OPENAI_MODEL}"
-        told = self.swecli("-p", query, "-m", model, "--mode", "auto", "--no-reflect", *flags)
+        told = self.swecli("-p", query, "-m", model, "--mode", "auto", "--no-reflect")
         system = str(self.server.bodies[-1]["messages"][0]["content"])
         return _IN_PROMPT.findall(system), _TOLD.findall(told)
 
@@ -86,7 +95,7 @@ class Row:
     """What a person sees after something has happened."""
 
     what: str
-    sees: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
+    sees: dict[str, tuple[list[str], list[str]]]  # of each person: strategies, lines
 
 
 @dataclass
@@ -100,19 +109,17 @@ class TwoClones:
     )  # what each is shown of what the rule on tests did
 
     def play(self) -> list[Row]:
-        """Play it and return a row for each thing that happened."""
+        """Play it and return a row for each thing that happened, and collect what each is shown at the end."""
         with StrictProvider(_answer) as server:
             self.ada, self.ben = (
                 Person(name, self.folder / name, server) for name in ("Ada", "Ben")
             )
             self._make_clones()
+            self._both_trust()
             for what, happen in self._story():
-                trusting = happen() or ()
-                row = Row(what)
-                for person in (self.ada, self.ben):
-                    flags = ("--trust",) if person.name in trusting else ()
-                    row.sees[person.name] = person.ask(*flags)
-                self.rows.append(row)
+                happen()
+                seen = {person.name: person.ask() for person in (self.ada, self.ben)}
+                self.rows.append(Row(what, seen))
             self.evidence = evidence_of((self.ada, self.ben), CHECK_ALL)
         return self.rows
 
@@ -137,50 +144,54 @@ class TwoClones:
                 person.git("commit", "-q", "-m", "Begin")
                 person.git("push", "-q", "-u", "origin", "main")
 
-    def _story(self) -> Iterator[tuple[str, Callable[[], Sequence[str] | None]]]:
-        """Yield what happens, one commit each; what it returns are the people who trust the files then."""
-        yield "1. Ada shares how tests are run", self._ada_shares
-        yield "Ben pulls", lambda: self.ben.git("pull", "-q") and None
-        yield "Ben trusts what he sees", lambda: ["Ben"]
-        yield "2. Ben rewords it", self._ben_rewords
-        yield "Ada pulls", lambda: self.ada.git("pull", "-q") and None
-        yield "Ada trusts it", lambda: ["Ada"]
-        yield "3, 4. both share one at the same time, and merge; both trust", self._both_share
+    def _story(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Yield what happens, with the numbers of its commits."""
+        yield "1. Ada shares how tests are run; Ben pulls", self._ada_shares
+        yield "Ben trusts what he sees", self.ben.trust
+        yield "2. Ben rewords it; Ada pulls", self._ben_rewords
+        yield "Ada trusts it", self.ada.trust
+        yield "3, 4. both share one at the same time, and merge", self._both_share
+        yield "both trust what they see", self._both_trust
         yield "Ada switches Ben's rule on lines off", self._ada_switches_off
         yield "5. Ben changes that rule; Ada pulls and trusts it", self._ben_changes_lines
-        yield "6, 7. both change the rule on tests: the merge conflicts at Ada's", self._conflict
-        yield "8. Ada resolves it, and Ben pulls; both trust", self._resolve
-        yield "9. both share what came of it, and merge", self._share_evidence
-        yield "10. Ben removes Ada's rule on texts; Ada pulls", self._remove
+        yield "6, 7. both change the rule on tests: Ada's merge conflicts", self._conflict
+        yield "8. Ada takes Ben's text; Ben pulls, both trust", self._resolve
+        yield "9, 10. both share what came of it, and merge", self._share_evidence
+        yield "11. Ben removes Ada's rule on texts; Ada pulls", self._remove
 
     def _ada_shares(self) -> None:
         self.ada.swecli("playbook", "share", self.ada.add(CHECK))
         self.ada.commit("Share how tests are run")
+        self.ben.git("pull", "-q")
 
     def _ben_rewords(self) -> None:
         name = self.ben.id_of(CHECK)
         self.ben.swecli("playbook", "edit", name, CHECK_ALL)
         self.ben.swecli("playbook", "share", name)
         self.ben.commit("Reword how tests are run")
+        self.ada.git("pull", "-q")
 
-    def _both_share(self) -> Sequence[str]:
+    def _both_trust(self) -> None:
+        self.ada.trust()
+        self.ben.trust()
+
+    def _both_share(self) -> None:
         self.ada.swecli("playbook", "share", self.ada.add(BRITISH))
         self.ben.swecli("playbook", "share", self.ben.add(LINES))
         self.ada.commit("Share the language of texts")
         self.ben.commit("Share the length of lines")
         self.ada.git("pull", "-q")
-        return ["Ada", "Ben"]
 
     def _ada_switches_off(self) -> None:
         self.ada.swecli("playbook", "edit", self.ada.id_of(LINES), "--off")
 
-    def _ben_changes_lines(self) -> Sequence[str]:
+    def _ben_changes_lines(self) -> None:
         name = self.ben.id_of(LINES)
         self.ben.swecli("playbook", "edit", name, LINES_CHANGED)
         self.ben.swecli("playbook", "share", name)
         self.ben.commit("Allow longer lines")
         self.ada.git("pull", "-q")
-        return ["Ada"]
+        self.ada.trust()
 
     def _conflict(self) -> None:
         for person, text in (
@@ -195,13 +206,13 @@ class TwoClones:
         self.ada.git("commit", "-q", "-m", "Run the tests in parallel")
         self.ada.git("pull", "-q", "--no-edit", check=False)
 
-    def _resolve(self) -> Sequence[str]:
+    def _resolve(self) -> None:
         self.ada.git("checkout", "--theirs", SHARED_FOLDER)
         self.ada.git("add", "-A")
         self.ada.git("commit", "-q", "-m", "Merge: run the tests twice")
         self.ada.git("push", "-q")
         self.ben.git("pull", "-q")
-        return ["Ada", "Ben"]
+        self._both_trust()
 
     def _share_evidence(self) -> None:
         for person in (self.ada, self.ben):
@@ -257,7 +268,7 @@ def evidence_of(people: Sequence[Person], text: str) -> list[str]:
     for person in people:
         lines = person.swecli("playbook", "show", person.id_of(text)).splitlines()
         shown += [
-            f"{person.name} reads: {line.strip()}"
+            f"{person.name} reads of the rule on tests: {line.strip()}"
             for line in lines
             if re.match(r"\s+(?:Ada|Ben): ", line)
         ]

@@ -247,6 +247,20 @@ async def test_the_question_holds_what_the_next_turn_stored_of_the_reaction(text
     assert [*bullets_of(runtime)] == ["P-1"]
 
 
+async def test_the_strategies_of_a_turn_are_stored_before_its_answer_that_may_never_come() -> None:
+    stored: list[Any] = []
+
+    def answer(request: ModelRequest) -> str:
+        turn = runtime.sessions.turns.turn(runtime.session.id, 1)
+        stored.append(turn and (turn.status, turn.shown))
+        return "Done."
+
+    runtime = make_runtime(answer, reflect_with_model=False)
+    teach(runtime, RULE)
+    await run_turn(runtime, "rename the flag")
+    assert stored == [("running", ("P-1",))]
+
+
 @pytest.mark.parametrize("links", [{}, {"same_as": "P-1"}])
 async def test_a_sentence_of_the_user_that_model_and_reflector_repeat_is_one_strategy(
     links: dict[str, str],
