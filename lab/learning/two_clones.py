@@ -21,6 +21,7 @@ CHECK_ALL = "run the tests with `make check-all`"
 BRITISH = "texts for people are in British English"
 LINES = "lines have at most 88 characters"
 LINES_CHANGED = "lines have at most 100 characters"
+_VERIFY = "please verify it"
 _IN_PROMPT = re.compile(r"^- \[P-\d+\] (?:\(unconfirmed\) )?(.*)$", re.MULTILINE)
 _TOLD = re.compile(rf"^.*(?:Shared strategies|{re.escape(SHARED_FOLDER)}/).*$", re.MULTILINE)
 
@@ -216,7 +217,7 @@ class TwoClones:
 
     def _share_evidence(self) -> None:
         for person in (self.ada, self.ben):
-            person.ask(query="run the tests")
+            person.ask(_VERIFY)
             person.swecli("playbook", "share", "--evidence")
         self.ada.commit("Share what came of it")
         self.ben.commit("Share what came of it")
@@ -236,7 +237,7 @@ class TwoClones:
 def _answer(request: Received) -> Reply:
     """Play the model: asked for the tests, it runs them, and cites the strategy that says how."""
     messages = request.body["messages"]
-    if "run the tests" not in str(messages[1]["content"]):
+    if _VERIFY not in str(messages[1]["content"]):
         return Reply("Hello.")
     if messages[-1]["role"] != "tool":
         return Reply(calls=(Call("run_command", {"command": "make check-all"}),))
