@@ -53,7 +53,7 @@ def share(sessions: SessionManager, asked: Invocation) -> ActionResult:
     if not (root / ".git").exists():
         raise BadInput(
             f"{root} is no git repository: strategies are shared by git.",
-            f"{ctx.command} list --export FILE writes them to a file.",
+            f"{ctx.command} export FILE writes them to a file.",
         )
     if _EVIDENCE in asked.flags:
         return _share_evidence(ctx, root)

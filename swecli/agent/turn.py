@@ -64,6 +64,8 @@ class TurnRecord:
         )
         session = self.sessions.session
         number = message.interaction
+        if request.strategy_ids:  # now, since a killed turn is reflected on too
+            self.sessions.add_shown(request.strategy_ids)
         opened = request.epoch_row
         if opened is not None:
             context.add(session, opened)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,9 +49,17 @@ class InstructionFiles:
     def of(cls, folder: Path) -> InstructionFiles:
         """Find those of a folder. Broken links, folders and pipes of such a name are returned too, so that they are
         reported."""
-        names = _by_lower_name(folder, "") | _by_lower_name(folder, ".claude")
-        choices = [folder / name for wanted in _NAMES for name in names.get(wanted, ())]
-        return cls(tuple(choices), tuple(folder / name for name in names.get(_BESIDE, ())))
+        return cls.among(folder, [*_names_in(folder, ""), *_names_in(folder, ".claude")])
+
+    @classmethod
+    def among(cls, folder: Path, names: Iterable[str]) -> InstructionFiles:
+        """Choose from the names that a folder has, those in its `.claude` as paths, wherever they were listed."""
+        by_lower: dict[str, list[str]] = {}
+        for name in sorted(names):
+            if name.lower() in ALL_NAMES:
+                by_lower.setdefault(name.lower(), []).append(name)
+        choices = [folder / name for wanted in _NAMES for name in by_lower.get(wanted, ())]
+        return cls(tuple(choices), tuple(folder / name for name in by_lower.get(_BESIDE, ())))
 
     @classmethod
     def of_user(cls, home: Path) -> InstructionFiles:
@@ -60,15 +68,12 @@ class InstructionFiles:
         return cls(tuple(file for file in files if os.path.lexists(file)))
 
 
-def _by_lower_name(folder: Path, below: str) -> dict[str, list[str]]:
-    """Return the names in a folder, or in one `below` it, by their lower-case form."""
-    by_lower: dict[str, list[str]] = {}
+def _names_in(folder: Path, below: str) -> list[str]:
+    """Return the names in a folder, or in one `below` it, as paths from the folder."""
     with suppress(OSError):  # most projects have no `.claude`
-        for name in sorted(os.listdir(folder / below)):  # noqa: PTH208  names only
-            path = f"{below}/{name}" if below else name
-            if path.lower() in ALL_NAMES:
-                by_lower.setdefault(path.lower(), []).append(path)
-    return by_lower
+        names = os.listdir(folder / below)  # noqa: PTH208  names only
+        return [f"{below}/{name}" if below else name for name in names]
+    return []
 
 
 def imported_paths(text: str) -> list[str]:

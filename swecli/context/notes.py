@@ -9,7 +9,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage, notes_of, with_fields
 from swecli.models.context import interaction_of
 from swecli.models.notes import ExcerptNote, Note, StrategyChange, StrategyNote, note_lines
-from swecli.models.playbook import Bullet, quote_content, render_bullets
+from swecli.models.playbook import UNCONFIRMED, Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 
 if TYPE_CHECKING:  # counting tokens must not load the store
@@ -28,12 +28,18 @@ def strategy_notes(
         content = selected[name]
         if name not in earlier:
             notes.append(StrategyNote(name, StrategyChange.NEW, content))
-        elif quote_content(earlier[name]) != quote_content(content):
+        elif _is_reworded(earlier[name], content):
             notes.append(StrategyNote(name, StrategyChange.REWRITTEN, content))
     for name in earlier:
         if name not in live:
             notes.append(StrategyNote(name, StrategyChange.ENDED))
     return notes
+
+
+def _is_reworded(earlier: str, content: str) -> bool:
+    """Return whether a strategy says something else now. That it was confirmed meanwhile is no news to the model."""
+    known = (quote_content(earlier), quote_content(earlier.removeprefix(UNCONFIRMED)))
+    return quote_content(content) not in known
 
 
 def strategy_number(name: str) -> int:

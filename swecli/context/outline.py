@@ -17,7 +17,7 @@ MAX_TURNS = 50
 _MAX_OLDER_TOKENS = 120  # of `MAX_TOKENS`, for the line that joins the older turns
 _QUERY = 70  # characters of a query
 _OLDER_QUERY = 24  # the same, on the line of the older turns
-_OUTCOME = 60  # characters
+_OUTCOME = 90  # characters: the longest verdict on a check is behind its name, of 60
 _FILES = 4  # that are named of one turn
 
 _TITLE = "\n\n## Earlier turns\n"

@@ -29,6 +29,7 @@ MAX_WORDS = 60
 MAX_WHEN = 40  # words of `Bullet.when`
 MAX_PATHS = 5  # globs of a bullet
 MAX_CHARACTERS = 600  # of a bullet's content
+UNCONFIRMED = "(unconfirmed) "  # in prompts, before the content of such a bullet
 MARKS = ("mark good", "mark bad")  # reasons of the deltas of /good and /bad
 TIDIED = "tidied"  # reason of the deltas of `/playbook tidy`
 _HURT_TWICE = 2  # times
@@ -166,7 +167,7 @@ class Bullet:
     @property
     def prompt_text(self) -> str:
         """The content as it stands in prompts, which says if it is not confirmed yet."""
-        return f"(unconfirmed) {self.content}" if self.state == "unconfirmed" else self.content
+        return f"{UNCONFIRMED}{self.content}" if self.state == "unconfirmed" else self.content
 
     @property
     def reach(self) -> str:

@@ -216,8 +216,9 @@ def test_without_git_there_is_nothing_to_share_by(
     monkeypatch.chdir(tmp_path)
     runtime = make_runtime()
     perform(runtime, "add answers are short")
-    with pytest.raises(BadInput, match="is no git repository"):
+    with pytest.raises(BadInput, match="is no git repository") as refused:
         perform(runtime, "share P-1")
+    assert refused.value.hint.endswith("playbook export FILE writes them to a file.")
 
 
 def test_what_others_saw_is_shown_on_one_line_each_whatever_their_files_hold(ada: Person) -> None:

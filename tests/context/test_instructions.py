@@ -230,6 +230,25 @@ def test_a_file_that_imports_itself_is_read_once(tmp_path: Path) -> None:
     assert load(tmp_path).files == [file]
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_read", "said"),
+    [(20_000, True, "only the first 1,000 characters of"), (30_000, False, "1,000,000 bytes")],
+)
+def test_a_megabyte_of_another_owner_that_imports_itself_is_cut_or_left_out_and_named(
+    tmp_path: Path, lines: int, is_read: bool, said: str
+) -> None:
+    text = "Tabs. @AGENTS.md\n" + "Use nouns for names, see AGENTS.md.\n" * lines
+    file = write(tmp_path / "AGENTS.md", text)
+    if os.geteuid() == 0:  # only root can give it away
+        for path in (tmp_path, file):
+            os.chown(path, 12345, 12345)
+    found = load(tmp_path)
+    assert (found.files, len(found.text) < 2_000) == ([file] if is_read else [], True)
+    [notice] = found.notices
+    assert notice.startswith("AGENTS.md: ")
+    assert said in notice
+
+
 def test_an_import_that_is_not_followed_has_one_line(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     (repo / ".git").mkdir(parents=True)

@@ -27,6 +27,10 @@ def test_a_strategy_is_told_when_it_is_new_changed_or_revoked() -> None:
     assert strategy_notes({}, {"P-1": "Use tabs."}, ["P-1"]) == [NEW]
     assert strategy_notes({"P-1": "Use  tabs."}, {"P-1": "Use tabs."}, ["P-1"]) == []
     assert strategy_notes({"P-1": "Use tabs."}, {"P-1": "Use spaces."}, ["P-1"]) == [REWRITTEN]
+    confirmed_since = strategy_notes(
+        {"P-1": "(unconfirmed) Use tabs."}, {"P-1": "Use tabs."}, ["P-1"]
+    )
+    assert confirmed_since == []
     assert strategy_notes({"P-1": "Use tabs."}, {}, []) == [ENDED]
 
 

@@ -38,6 +38,12 @@ def test_a_turn_that_left_is_one_line_with_its_request_its_files_and_its_outcome
     assert render_outline([], COUNT) == ""
 
 
+def test_the_verdict_on_a_check_with_a_long_name_is_not_cut_off() -> None:
+    verdict = f"{'pytest ' + 'x' * 53} went from passing to failing"
+    [line] = outline_lines(render_outline([EarlierTurn(1, "change it", outcome=verdict)], COUNT))
+    assert line.endswith(verdict)
+
+
 @given(
     st.integers(1, 300),
     st.lists(st.text(max_size=300), min_size=1, max_size=50),

@@ -35,6 +35,7 @@ _STATUSES = re.compile(r"exit code \d+(?: \([A-Z\d]+\))? \(((?:\S+ \d+, )+\S+ \d
 # The last lines of test runners: `3 failed, 12 passed`, `12 passed; 0 failed`; `Ran 5 tests in 1 s`.
 _COUNTED = re.compile(r"\b(\d+) (passed|failed|errors?)\b")
 _RAN = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
+_RAN_NONE = re.compile(r"^Ran 0 tests in ", re.MULTILINE)  # unittest succeeds, before Python 3.12
 _SUMMARY = 10  # lines at the end of an output that may summarize it
 
 
@@ -71,7 +72,11 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
         is_plain = all(len(commands) == 1 for _, commands in pipelines[first:])
         if is_plain and (exit_code == 0 or only_checks):
             passed = exit_code == 0
-    return Check(name, _read_summary(output, command) if passed is None else passed)
+    if passed and _RAN_NONE.search(output):
+        passed = None
+    elif passed is None:
+        passed = _read_summary(output, command)
+    return Check(name, passed)
 
 
 def is_check(command: str) -> bool:
@@ -168,4 +173,4 @@ def _read_summary(output: str, command: str) -> bool | None:
     counts = _COUNTED.findall(last)
     if counts:
         return all(int(count) == 0 or label == "passed" for count, label in counts)
-    return "FAILED (" not in last if _RAN.search(last) else None
+    return "FAILED (" not in last if _RAN.search(last) and not _RAN_NONE.search(last) else None

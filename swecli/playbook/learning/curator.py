@@ -271,7 +271,8 @@ class Curator:
             if instead:
                 self._remove(same)
         elif old.state == "quarantined":
-            self._wait_again(same, old, "tool", doubt)
+            if not (by_id and self._is_stored_of_exchange(old)):
+                self._wait_again(same, old, "tool", doubt)
         elif is_wider:
             self._add_new(replace(same, replaces=old.id), "user", doubt)
         elif not by_id:
@@ -279,6 +280,15 @@ class Curator:
                 add,
                 f"{old.id} says it, and {doubt.describe(same.scope, [*filter(None, [instead])])}",
             )
+
+    def _is_stored_of_exchange(self, old: Bullet) -> bool:
+        """Return whether a bullet was stored from the words of this exchange, of which the next query is a part: told a
+        second time, they are nothing new."""
+        turn = self.digest.interaction
+        return any(
+            item.session_id == self.digest.session_id and item.interaction in (turn, turn + 1)
+            for item in self.store.evidence(old.id)
+        )
 
     def _doubt_about(self, add: AddProposal, trust: Trust, old: Bullet) -> Doubt:
         """Return why a proposal must wait that makes a bullet the user's: also because that would replace others."""
@@ -293,6 +303,8 @@ class Curator:
         replaced = dict.fromkeys([*old.replaces, *filter(None, [add.replaces])])
         replaced.pop(old.id, None)
         fields = _fields_of(add, old) | {"doubt": doubt.value, "replaces": [*replaced]}
+        if add.content == old.content:
+            del fields["content"], fields["anchors"]  # which is told as a new text
         self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, trust)))
 
     def _keep(self, add: AddProposal, old: Bullet, *, by_id: bool) -> None:

@@ -377,7 +377,7 @@ def _state_change(
 ) -> Observation | None:
     """Compare a check's last run with its state before the turn's edits; None if it fails as it did before."""
     run = runs[-1]
-    label = shorten(run.call.command, 60)
+    label = shorten(name, 60)  # of a long command line, what it checks
     passes = Observation(run.passed, _PASSING, "check", f"{label} passes", name)
     if before is None or (before.passed == run.passed and not run.changed):
         return passes if run.passed else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.doubts import Doubt
 from swecli.playbook.actions.change import edit, remove, review
+from swecli.playbook.wording import is_statement_in
 from swecli.repl.commands.actions import perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
@@ -32,6 +33,8 @@ def _title(restated: Restated) -> str:
     """Return the question: the text beside the words that it comes from, who will see it, and what it replaces."""
     bullet = restated.bullet
     words = f'You wrote: "{shorten(restated.words, _MAX_QUOTED)}"'
+    if bullet.doubt is Doubt.RESTATED and is_statement_in(bullet.content, [restated.words]):
+        words = "These are your words, but maybe only a part of a sentence."
     # whole: a yes is to all of it
     if bullet.doubt is Doubt.TAKEN_BACK:
         return f'Forget {bullet.id} "{bullet.content}"? {words}'

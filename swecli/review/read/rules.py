@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from swecli.config.instruction_files import (
+    MAX_DEPTH,
+    MAX_IMPORTS,
+    InstructionFiles,
+    imported_paths,
+)
 from swecli.models.errors import BadInput
 from swecli.models.finding import SMELLS
 from swecli.regular_files import MAX_BYTES, open_regular
@@ -13,7 +21,7 @@ from swecli.text import decode_text, sanitize
 from swecli.tools.git import run_git
 
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
-_FOLDER, _REVIEW, _AGENTS = ".agents/checks", ".agents/REVIEW.md", "AGENTS.md"
+_FOLDER, _REVIEW = ".agents/checks", ".agents/REVIEW.md"
 MAX_RULES = 12_000  # characters of all rules together
 _MAX_CHECKS = 50
 
@@ -35,23 +43,14 @@ def load_rules(
     """Return the project's own rules for these files by name, and a line for each rule that is truncated or cannot be
     used. For a change that is compared with the commit `base` the rules are that commit's, so that no change can
     instruct its own reviewer; "" means the work tree."""
-    if base and _read(root, "", base, environ) is None:
+    tree = _Tree(root, base, environ)
+    if base and tree.read("") is None:
         hint = f"git fetch --depth=1 origin {base}"
         return {}, [f"{base[:12]} is not in this clone: its rules are not used (fetch it: {hint})"]
     rules: dict[str, str] = {}
     notes: list[str] = []
     remaining = MAX_RULES  # characters
-    for file in _list_files(root, paths, base, environ):
-        text = _read(root, file, base, environ)
-        if text is None:
-            continue
-        text = text.strip()
-        if not text:
-            notes.append(f"{file} is empty and is not used")
-            continue
-        if "\0" in text or "\ufffd" in text:
-            notes.append(f"{file} cannot be read as text and is not used")
-            continue
+    for file, text in _find_texts(tree, paths, notes):
         if len(text) > remaining:
             notes.append(
                 f"{file} is truncated to {remaining:,} characters: all rules have {MAX_RULES:,}"
@@ -63,30 +62,82 @@ def load_rules(
     return rules, notes
 
 
-def _list_files(
-    root: Path, paths: Iterable[str], base: str, environ: Mapping[str, str] | None
-) -> list[str]:
-    """Return the files that may hold rules for these files: the review's, those of the folders, the checks."""
+def _find_texts(tree: _Tree, paths: Iterable[str], notes: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the files with rules for these files and their texts: the review's, the instructions of the folders with
+    what they import, the checks. Adds a line to `notes` for each one that cannot be used."""
+    yield from _first_text(tree, [_REVIEW], notes)
     folders = {parent for path in paths for parent in PurePosixPath(path).parents}
-    by_depth = sorted(folders, key=lambda folder: (len(folder.parts), folder))
-    agents = [(folder / _AGENTS).as_posix() for folder in by_depth]
-    if base:
+    imported: set[str] = set()
+    for folder in sorted(folders, key=lambda folder: (len(folder.parts), folder)):
+        inner = [f".claude/{name}" for name in tree.names((folder / ".claude").as_posix())]
+        names = [*tree.names(folder.as_posix()), *inner]
+        choices = InstructionFiles.among(Path(folder), names).choices
+        for file, text in _first_text(tree, [choice.as_posix() for choice in choices], notes):
+            yield file, text
+            yield from _find_imported(tree, file, text, imported, MAX_DEPTH)
+    checks = [name for name in sorted(tree.names(_FOLDER)) if name.endswith(".md")]
+    for name in checks[:_MAX_CHECKS]:
+        yield from _first_text(tree, [f"{_FOLDER}/{name}"], notes)
+
+
+def _first_text(tree: _Tree, files: Iterable[str], notes: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first of these files that has a text, if there is one."""
+    for file in files:
+        text = tree.read(file)
+        if text is None:
+            continue
+        if not text.strip():
+            notes.append(f"{file} is empty and is not used")
+        elif "\0" in text or "\ufffd" in text:
+            notes.append(f"{file} cannot be read as text and is not used")
+        else:
+            yield file, text.strip()
+            return
+
+
+def _find_imported(
+    tree: _Tree, file: str, text: str, imported: set[str], depth: int
+) -> Iterator[tuple[str, str]]:
+    """Yield the files of the project that a text imports, and those that these import, each once."""
+    for path in imported_paths(text) if depth else ():
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
+        leads_out = target.startswith(("/", "..", "~"))
+        if leads_out or target in imported or len(imported) == MAX_IMPORTS:
+            continue
+        imported.add(target)
+        for name, found in _first_text(tree, [target], []):
+            yield name, found
+            yield from _find_imported(tree, name, found, imported, depth - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The files of a commit, or of the work tree if `base` is ""."""
+
+    root: Path
+    base: str
+    environ: Mapping[str, str] | None
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder, [] if there is none."""
+        if not self.base:
+            with suppress(OSError):
+                return [path.name for path in (self.root / folder).iterdir()]
+            return []
         # git prints a tree as a title, an empty line and the names
-        listing = _read(root, _FOLDER, base, environ) or ""
-        names = listing.partition("\n\n")[2].split("\n")
-    else:
-        names = [path.name for path in (root / _FOLDER).glob("*.md")]
-    checks = [f"{_FOLDER}/{name}" for name in sorted(names) if name.endswith(".md")]
-    return [_REVIEW, *agents, *checks[:_MAX_CHECKS]]
+        listing = self.read("" if folder == "." else folder) or ""
+        return [name for name in listing.partition("\n\n")[2].split("\n") if name]
 
-
-def _read(root: Path, file: str, base: str, environ: Mapping[str, str] | None) -> str | None:
-    """Return the text of a file (of a folder in a commit: its listing); None if it is missing or a link."""
-    path = root / file
-    with suppress(BadInput, OSError):
-        if base:
-            return sanitize(run_git(root, "show", f"{base}:{file}", environ=environ))
-        if not path.is_symlink():
-            with open_regular(path) as stream:
-                return decode_text(stream.read(MAX_BYTES))
-    return None
+    def read(self, file: str) -> str | None:
+        """Return the text of a file (of a folder in a commit: its listing); None if it is missing or leads out."""
+        with suppress(BadInput, OSError):
+            if self.base:
+                return sanitize(
+                    run_git(self.root, "show", f"{self.base}:{file}", environ=self.environ)
+                )
+            path = self.root / file
+            is_inside = path.resolve().is_relative_to(self.root.resolve())
+            if is_inside and not path.is_symlink():
+                with open_regular(path) as stream:
+                    return decode_text(stream.read(MAX_BYTES))
+        return None

@@ -37,6 +37,9 @@ FOUND = {
         "unittest", False
     ),
     ("python -m unittest; true", 0, "exit code 0\nRan 3 tests in 0.1s\n\nOK"): Check("unittest", True),
+    # a run of no test, which is no failure in Python 3.11
+    ("python -m unittest", 0, "exit code 0\n-----\nRan 0 tests in 0.000s\n\nOK"): Check("unittest", None),
+    ("python -m unittest; true", 0, "exit code 0\nRan 0 tests in 0.000s\n\nOK"): Check("unittest", None),
     ("cat tests/test_a.py | head -3", 0, "exit code 0 (cat 0, head 0)\n"): Check(),
     ("pytest -k 'a | b; c'", 0, "exit code 0\n"): Check("pytest -k 'a | b; c'", True),
     ("git commit -m 'fix the tests'", 1, "exit code 1\n"): Check(),

@@ -247,6 +247,48 @@ async def test_the_question_holds_what_the_next_turn_stored_of_the_reaction(text
     assert [*bullets_of(runtime)] == ["P-1"]
 
 
+async def test_the_strategies_of_a_turn_are_stored_before_its_answer_that_may_never_come() -> None:
+    stored: list[Any] = []
+
+    def answer(request: ModelRequest) -> str:
+        turn = runtime.sessions.turns.turn(runtime.session.id, 1)
+        stored.append(turn and (turn.status, turn.shown))
+        return "Done."
+
+    runtime = make_runtime(answer, reflect_with_model=False)
+    teach(runtime, RULE)
+    await run_turn(runtime, "rename the flag")
+    assert stored == [("running", ("P-1",))]
+
+
+@pytest.mark.parametrize("links", [{}, {"same_as": "P-1"}])
+async def test_a_sentence_of_the_user_that_model_and_reflector_repeat_is_one_strategy(
+    links: dict[str, str],
+) -> None:
+    said = f"{RULE.capitalize()}."
+    heard = {"lessons": [lesson(said, RULE, **{"from": "user"}, **links)]}
+    stores = calls(("remember", {"text": said, "quote": RULE}))
+    # it is the reaction to the first turn and the query of the second one, and both are reflected on
+    reflector = Reflector(["Done.", stores, "Noted.", "Bye."], heard, heard)
+    runtime = reflector.make_runtime()
+    for query in ("rename the flag", said, "thanks"):
+        lines = await exchange(runtime, query)
+    assert len(reflector.asked) == 2
+    assert [(one.content, one.state) for one in bullets_of(runtime).values()] == [(said, "active")]
+    assert not any("P-2" in line or "now:" in line for line in lines)
+
+
+async def test_words_that_wait_already_are_not_told_as_new_a_second_time() -> None:
+    waits = calls(("remember", {"text": "the changelog entry comes first", "quote": RULE}))
+    same = {"lessons": [lesson("", RULE, same_as="P-1", **{"from": "user"})]}
+    runtime = Reflector(["Done.", waits, "Noted."], same).make_runtime()
+    await exchange(runtime, "rename the flag")
+    lines = await exchange(runtime, f"no: {RULE}")
+    assert lines == []
+    assert state_of(runtime, "P-1")[0] == "quarantined"
+    assert len(runtime.sessions.playbook.evidence("P-1")) == 1, "so that it is asked about once"
+
+
 async def test_a_new_text_does_not_inherit_the_refutation_of_the_old_one() -> None:
     new = "Deprecated things stay three releases here."
     answer = {

@@ -267,6 +267,55 @@ async def test_a_strategy_for_all_projects_asks_in_every_mode(
     assert [state for _, state in bullet_states(runtime)] == kept
 
 
+REACHES = {  # for all my projects, only here, not any more
+    "English": (
+        "Answer in two sentences in all my projects.",
+        "Only here, answer at length.",
+        "Not any more",
+    ),
+    "German": (
+        "Antworte in allen meinen Projekten in zwei Sätzen.",
+        "Nur hier ausführlich antworten.",
+        "Das gilt nicht mehr",
+    ),
+    "Spanish": (
+        "Responde en dos frases en todos mis proyectos.",
+        "Solo aquí, responde con detalle.",
+        "Eso ya no vale",
+    ),
+    "Japanese": (
+        "すべてのプロジェクトで二文で答えてください。",
+        "ここだけは詳しく答えてください。",
+        "もうその必要はありません",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", REACHES)
+async def test_where_a_rule_holds_and_that_it_ends_is_asked_about_in_any_language(
+    language: str,
+) -> None:
+    everywhere, here, over = REACHES[language]
+    user = User([YES, YES])
+    steps = [
+        *(remember(everywhere, everywhere, scope="user"), "Noted."),
+        *(remember(here, here), "Noted."),
+        *(remember("", over, replaces="P-1"), "Gone."),
+    ]
+    runtime = make_runtime(steps, user, mode="auto", reflect_with_model=False)
+    for message in (everywhere, here):
+        await run_turn(runtime, message)
+    bullets = runtime.session.playbook.bullets
+    reach = {bullet.content: (bullet.scope, bullet.state) for bullet in bullets.values()}
+    assert reach == {everywhere: ("user", "active"), here: ("project", "active")}
+    await run_turn(runtime, over)
+    assert contents(runtime) == {"P-2": here}
+    assert [request.why for request in user.asked] == [
+        "it would apply in all your projects",
+        f'it would remove P-1 "{everywhere}", which applies in all your projects',
+    ]
+
+
 @pytest.mark.parametrize("text", ["", "Tests run with pytest, never with tox"])
 async def test_what_the_user_wrote_by_hand_is_removed_or_replaced_only_after_a_yes(
     text: str,

@@ -36,6 +36,28 @@ def test_agents_files_of_the_parent_folders_are_loaded_with_the_nearest_last() -
     assert list(rules) == [".agents/REVIEW.md", "AGENTS.md", "src/AGENTS.md"]
 
 
+@pytest.mark.parametrize("is_base", [False, True])
+def test_instructions_of_every_name_are_rules_and_what_they_import(is_base: bool) -> None:
+    root = make_project(Path("shop").resolve())
+    texts = {
+        "AGENTS.md": "\n",
+        "Claude.md": "See @docs/style.md, @../secret.md and `@docs/code.md`.",
+        "docs/style.md": "Lines are short: @style.md @deep.md",
+        "docs/deep.md": "Names are nouns.",
+        "docs/code.md": "not imported",
+        "shop/.claude/CLAUDE.md": "Prices are Decimal.",
+        "shop/CLAUDE.local.md": "mine alone",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    Path("secret.md").write_text("outside")
+    base = commit(root) if is_base else ""
+    rules, notes = load_rules(root, ["shop/prices.py"], base)
+    assert [*rules] == ["Claude.md", "docs/style.md", "docs/deep.md", "shop/.claude/CLAUDE.md"]
+    assert notes == ["AGENTS.md is empty and is not used"]
+
+
 def test_the_rules_for_a_base_commit_are_read_from_that_commit() -> None:
     root = make_project(Path("shop").resolve())
     (root / ".agents/checks").mkdir(parents=True)

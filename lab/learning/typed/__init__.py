@@ -1,0 +1,1 @@
+"""A session that is typed into the real program, with a model whose answers were written by hand."""

@@ -1,0 +1,1 @@
+"""Heights of the tide, and words for them."""
