@@ -104,7 +104,7 @@ async def _runner(name: str, clone: Path, origin: Path, hub: Any) -> PushRow:
         async for event in events:
             end = event if isinstance(event, ReviewFinished) else end
     assert end is not None
-    told = plan_push(review.job.plan.target, end, review.record.seen).post()
+    told = plan_push(review.job.plan.target, end, review.record.seen).post().lines
     purposes = Counter(request.purpose for request in runtime.agent.model.requests)  # type: ignore[attr-defined]
     kinds = [
         kind if kind != "reviews" else f"review of {len(body['comments'])}"

@@ -188,9 +188,10 @@ async def _post(
     if not await face.confirm(question, "yes, post it", "no, nothing is posted"):
         face.note(f"nothing was posted{face.how_to_agree}")
         return _PostCounts(failed=new_findings)
-    for line in await asyncio.to_thread(push.post):
+    done = await asyncio.to_thread(push.post)
+    for line in done.lines:
         face.note(line)
-    return _PostCounts(posted=new_findings)
+    return _PostCounts(done.findings, done.rejected)
 
 
 def _render(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
@@ -42,6 +42,15 @@ _STANDS = (
     "This still stands, and counts. If it is no problem, somebody who works on this repository says why in a reply, "
     "and resolves it."
 )
+
+
+class Posted(NamedTuple):
+    """What posting did, as `lines`; how many findings were posted as they were planned, and how many comments GitHub
+    `rejected`."""
+
+    lines: tuple[str, ...]
+    findings: int
+    rejected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +96,12 @@ class Push:
             or self.summary != self.target.earlier.body
         )
 
-    def post(self) -> list[str]:
-        """Post it and return what happened, as lines. If GitHub rejects a comment, all go into the summary. Raises
-        BadInput without a token, GitHubError if nothing could be posted."""
+    def post(self) -> Posted:
+        """Post it and return what happened. If GitHub rejects a comment, all go into the summary. Raises BadInput
+        without a token, GitHubError if nothing could be posted."""
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
-            return [f"nothing new, {len(self.already_posted)} already posted"]
+            return Posted((f"nothing new, {len(self.already_posted)} already posted",), 0, 0)
         push = self
         problems: list[str] = []
         if self.inline:
@@ -116,13 +125,17 @@ class Push:
                     f"GitHub rejected the comments, all are in the summary: {error.message}"
                 )
         problems += [*_close_fixed(push), *_reopen_threads(push)]
-        comment = self.target.earlier.comment
+        # another job on the same commit may have written the summary meanwhile
+        earlier = self.target.earlier
+        comment = earlier.comment or PullState.load(self.github, self.target.pr or 0).comment
         body = {"body": push.summary}
         if comment:
             self.github.request("PATCH", f"issues/comments/{comment}", body)
         else:
             self.github.request("POST", f"issues/{self.target.pr}/comments", body)
-        return [*problems, f"posted: {push.lines[-1]}"]
+        rejected = len(self.inline) - len(push.inline)
+        posted = len(self.inline) + len(self.rest) - rejected
+        return Posted((*problems, f"posted: {push.lines[-1]}"), posted, rejected)
 
 
 def require_token(environ: Mapping[str, str]) -> None:
@@ -368,10 +381,14 @@ def as_markdown(
             place = collapse_whitespace(finding.place).replace("`", "")
             title = f"{finding.id} {_escape(finding.code_smell_type)} in `{place}`"
             paragraphs.append(f"### {title.lstrip()}")
-            facts = [finding.kind, finding.state, _escape(finding.doubt)]
+            facts = [finding.kind, finding.status, _escape(finding.doubt)]
             if finding.reason:
                 facts.append(f"reason: {_escape(finding.reason)}")
-            paragraphs += [", ".join(filter(None, facts)), *_format_claim(finding)]
+            line = ", ".join(dict.fromkeys(filter(None, facts)))
+            paragraphs += [line, *_format_claim(finding)]
+            if finding.judgement is not None and finding.judgement.quote:
+                place = f"{finding.judgement.path}:{finding.judgement.line}"
+                paragraphs.append(f"Checked: {_escape(finding.judgement.why)} (`{place}`)")
     return "\n\n".join(paragraphs) + "\n"
 
 

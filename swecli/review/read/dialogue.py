@@ -168,7 +168,8 @@ class ReviewDialogue:
         texts = [str(message.get("content")) for message in sent]
         if part and any(self._question in text for text in texts):
             self.progress.answered.add(part.number)
-        self.text = reply.text.strip() or self.text
+        if reply.stop != "length":  # the end of what was cut off says nothing
+            self.text = reply.text.strip() or self.text
         self._extraction = extract(reply, state.steps, self._shown_code)
         sources = self.job.plan.target.sources.reread()
         reported = self._extraction.findings

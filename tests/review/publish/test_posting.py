@@ -79,7 +79,7 @@ def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_noth
         LONG,
         make_finding("a.py", 2, "f", state="dismissed"),
     )
-    assert make_push(hub, *everything).post() == [
+    assert list(make_push(hub, *everything).post().lines) == [
         "posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"
     ]
     assert posted_kinds(hub) == ["reviews", "summary"]
@@ -88,7 +88,7 @@ def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_noth
     assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
     assert "a.py:40" in text
     assert "z.py:1" in text
-    assert make_push(hub, *everything).post() == ["nothing new, 3 already posted"]
+    assert list(make_push(hub, *everything).post().lines) == ["nothing new, 3 already posted"]
     assert len(hub.posted) == 2
 
 
@@ -102,11 +102,14 @@ def test_if_an_inline_comment_is_refused_all_findings_are_posted_in_the_summary(
     hub: FakeGitHub,
 ) -> None:
     hub.refuse_paths = {"b.py"}
-    lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
+    lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post().lines
     assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 already posted"
     assert posted_kinds(hub) == ["summary"]
     assert (
-        make_push(hub, INSIDE, OUTSIDE).post()[0].startswith("posted: 0 inline, 2 in the summary")
+        make_push(hub, INSIDE, OUTSIDE)
+        .post()
+        .lines[0]
+        .startswith("posted: 0 inline, 2 in the summary")
     )
 
 
@@ -151,7 +154,20 @@ def test_a_fixed_finding_gets_one_reply_and_its_thread_is_resolved(hub: FakeGitH
 def test_a_finding_whose_thread_a_person_resolved_is_not_posted_again(hub: FakeGitHub) -> None:
     make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
-    assert make_push(hub, INSIDE).post() == ["nothing new, 1 already posted"]
+    assert list(make_push(hub, INSIDE).post().lines) == ["nothing new, 1 already posted"]
+
+
+def test_comments_that_github_rejects_are_counted_as_such(hub: FakeGitHub) -> None:
+    hub.refuse_paths = {"b.py"}
+    done = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
+    assert (done.findings, done.rejected) == (1, 2)
+
+
+def test_a_summary_that_another_job_posted_meanwhile_is_edited(hub: FakeGitHub) -> None:
+    first, second = make_push(hub, INSIDE), make_push(hub, OUTSIDE)
+    first.post()
+    second.post()
+    assert len(hub.issue) == 1
 
 
 def test_threads_of_all_pages_are_read(hub: FakeGitHub) -> None:
@@ -168,7 +184,7 @@ def test_if_resolving_a_thread_is_refused_the_reply_and_the_summary_are_still_po
 ) -> None:
     make_push(hub, INSIDE).post()
     hub.refuse["POST graphql"] = [(403, {})]
-    lines = make_push(hub, replace(INSIDE, state="fixed")).post()
+    lines = make_push(hub, replace(INSIDE, state="fixed")).post().lines
     assert lines[0].startswith("threads could not be resolved, only replied to: GitHub refused it")
     assert posted_kinds(hub)[2:] == ["replies", "summary edited"]
 
@@ -264,7 +280,7 @@ def test_each_of_five_pushes_with_a_rebase_reviews_and_posts_only_what_changed(
 
 def test_a_post_refused_with_retry_after_is_retried(hub: FakeGitHub) -> None:
     hub.refuse["POST reviews"] = [(403, {"retry-after": "0"})]
-    assert make_push(hub, INSIDE).post()[0].startswith("posted: 1 inline")
+    assert make_push(hub, INSIDE).post().lines[0].startswith("posted: 1 inline")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +321,7 @@ def test_a_deleted_comment_is_reported_and_the_other_findings_are_posted(hub: Fa
     make_push(hub, INSIDE, RANGE).post()
     push = make_push(hub, replace(INSIDE, state="fixed"), replace(RANGE, state="fixed"), OTHER)
     del hub.comments[0]
-    lines = push.post()
+    lines = push.post().lines
     assert "could not be replied to" in lines[0]
     assert lines[-1].startswith("posted: 0 inline, 1 in the summary, 2 fixed")
     assert posted_kinds(hub)[2:] == ["replies", "resolved", "summary edited"]
