@@ -307,7 +307,7 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     A slash command or shell line passes, because it is not sent to a model, and so does a word that is not ASCII,
     because some languages have no spaces."""
     # late: most runs have no prompt
-    from swecli.repl.lines import parse_line
+    from swecli.actions.lines import parse_line
 
     if not rest and (
         not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"
