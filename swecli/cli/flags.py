@@ -38,6 +38,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "context": "show, plan, why, log, undo, pin, window, prompt, compact",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
+    "acp": "sessions in an editor, which starts it",
     "mcp": "list, get, add, approve, remove, login: servers with tools",
     "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",

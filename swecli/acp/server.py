@@ -1,0 +1,388 @@
+"""The agent's side of the protocol: answers the requests of one editor, which may have several sessions open."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from acp.agent.router import build_agent_router
+from acp.core import Connection, MethodHandler, RequestError
+from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
+from acp.schema import (
+    AcpMcpServer,
+    AgentCapabilities,
+    AuthenticateResponse,
+    AuthMethodAgent,
+    ClientCapabilities,
+    CloseSessionResponse,
+    DeleteSessionRequest,
+    DeleteSessionResponse,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpServerStdio,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionDeleteCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+    SseMcpServer,
+)
+from pydantic import ValidationError
+
+from swecli import __version__
+from swecli.acp.editor import Editor
+from swecli.acp.options import modes_of, options_of, set_mode, set_option
+from swecli.acp.past_turns import show_conversation
+from swecli.acp.prompt import Block
+from swecli.acp.questions import Questions
+from swecli.acp.session import EditorSession
+from swecli.acp.wire import Lines
+from swecli.app import Runtime, build_runtime, settle
+from swecli.config.settings import Start
+from swecli.llm.registry import choose_model, make_model
+from swecli.models.errors import AuthFailed, BadInput, NoModel, SwecliError, UsageError
+from swecli.models.session import SessionInfo as StoredSession
+from swecli.store.session_manager import SessionManager
+from swecli.store.sqlite.files import locate
+from swecli.text import one_line
+from swecli.tools.projects import open_project
+
+_McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+_PAGE = 50  # sessions in one answer
+# codes of the protocol
+_AUTH_REQUIRED = -32000
+_NOT_FOUND = -32002
+_INVALID_PARAMS = -32602
+_INTERNAL = -32603
+_log = logging.getLogger(__name__)
+
+
+class Configurations(Protocol):
+    """Reads the configuration, each time anew."""
+
+    def of_session(self, folder: str, session: str | None) -> Start:
+        """Return that of work in a folder, in a new session (None) or in a stored one. Raises SwecliError."""
+
+    def anywhere(self) -> Start:
+        """Return that of questions about all sessions, without a model. Raises SwecliError."""
+
+
+async def serve(configurations: Configurations) -> int:
+    """Serve an editor on stdin and stdout until it closes them, then stop what runs. Returns the exit code. Raises
+    UsageError if nothing can be served there."""
+    lines = await Lines.open()
+    agent = EditorAgent(lines, configurations)
+    try:
+        await agent.connection.main_loop()
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # which the library takes for the end of the input
+            raise asyncio.CancelledError
+    finally:
+        await agent.close()
+    return 0
+
+
+class EditorAgent:
+    """The sessions of one editor. Public methods are the requests of the protocol, as the library's router calls them;
+    what they do not use of a request is in their last argument."""
+
+    def __init__(self, lines: Lines, configurations: Configurations) -> None:
+        self._lines = lines
+        self._configurations = configurations
+        self._sessions: dict[str, EditorSession] = {}
+        self._opening = asyncio.Lock()
+        self._has_announced = False
+        router = build_agent_router(self, use_unstable_protocol=True)  # type: ignore[arg-type]  # see the class
+        router.route_request(
+            AGENT_METHODS["session_delete"], DeleteSessionRequest, self, "delete_session"
+        )
+        self.connection = Connection(_answering(router), lines, listening=False)
+
+    async def close(self) -> None:
+        """Stop and close all sessions, and the connection."""
+        for name in [*self._sessions]:
+            await self._sessions.pop(name).close()
+        await self.connection.close()
+
+    # --- the connection
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        """Say which version of the protocol is spoken, and what of it."""
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=Implementation(name="swecli", title="swecli", version=__version__),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                    delete=SessionDeleteCapabilities(),
+                ),
+            ),
+            auth_methods=[
+                AuthMethodAgent(
+                    id="configuration",
+                    name="The configuration of swecli",
+                    description=(
+                        "Set a provider's key in the environment of the editor, or a model, a key_command or a local "
+                        "service in the settings: `swecli models` in a terminal lists what can be used."
+                    ),
+                )
+            ],
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Look whether there is a model that can be used now. Raises NoModel, AuthFailed, ConfigError."""
+        if method_id != "configuration":
+            raise BadInput(f"There is no way to log in named {method_id!r:.40}.")
+        start = self._configurations.anywhere()
+        choice = choose_model(start.settings, start.environ)
+        make_model(choice.name, start.settings, start.environ)
+        return AuthenticateResponse()
+
+    # --- which sessions are open
+
+    async def new_session(
+        self, cwd: str, mcp_servers: Sequence[_McpServer] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        """Start a session in a folder."""
+        session = await self._open(cwd, None, mcp_servers)
+        return NewSessionResponse(
+            session_id=session.editor.session_id,
+            modes=modes_of(session.runtime),
+            config_options=[*options_of(session.runtime)],
+        )
+
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: Sequence[_McpServer] | None = None,
+        **_: Any,
+    ) -> LoadSessionResponse:
+        """Open a stored session, and show its conversation."""
+        session = await self._open(cwd, session_id, mcp_servers)
+        show_conversation(session.editor, session.runtime)
+        return LoadSessionResponse(
+            modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
+        )
+
+    async def resume_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: Sequence[_McpServer] | None = None,
+        **_: Any,
+    ) -> ResumeSessionResponse:
+        """Open a stored session, whose conversation the editor shows already."""
+        session = await self._open(cwd, session_id, mcp_servers)
+        return ResumeSessionResponse(
+            modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
+        )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        """List the stored sessions of a folder, or all, newest first. The cursor is the number of those before."""
+        if cursor is not None and not cursor.isdecimal():
+            raise BadInput(f"The cursor {cursor!r:.40} is none of this program.")
+        first = int(cursor or 0)
+        stored = await asyncio.to_thread(
+            self._read_catalog, cwd and _require_absolute(cwd), first + _PAGE + 1
+        )
+        page = stored[first : first + _PAGE]
+        following = str(first + _PAGE) if len(stored) > first + _PAGE else None
+        return ListSessionsResponse(
+            sessions=[
+                SessionInfo(
+                    session_id=info.id,
+                    cwd=info.directory or "/",
+                    title=info.shown_title,
+                    updated_at=info.updated_at.isoformat(),
+                )
+                for info in page
+            ],
+            next_cursor=following,
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Stop a session's turn and free what it holds. It stays stored."""
+        session = self._get(session_id)
+        del self._sessions[session_id]
+        await session.close()
+        return CloseSessionResponse()
+
+    async def delete_session(self, session_id: str, **_: Any) -> DeleteSessionResponse:
+        """Delete a stored session, which no other program may have open."""
+        if session_id in self._sessions:
+            await self.close_session(session_id)
+        await asyncio.to_thread(self._delete, session_id)
+        return DeleteSessionResponse()
+
+    # --- one session
+
+    async def prompt(self, session_id: str, prompt: Sequence[Block], **_: Any) -> PromptResponse:
+        """Run a turn, or a slash command."""
+        return PromptResponse(stop_reason=await self._get(session_id).prompt(prompt))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the turn that runs, if one does."""
+        session = self._sessions.get(session_id)
+        if session is not None:
+            await session.cancel()
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_: Any
+    ) -> SetSessionModeResponse:
+        """Set the permission mode from the next call on."""
+        session = self._get(session_id)
+        await set_mode(session.runtime, mode_id)
+        session.tell_changes()
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Set the mode, the model or how much it thinks."""
+        session = self._get(session_id)
+        await set_option(session.runtime, config_id, value)
+        session.tell_changes()
+        return SetSessionConfigOptionResponse(config_options=[*options_of(session.runtime)])
+
+    # --- how
+
+    def _get(self, session_id: str) -> EditorSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            name = one_line(session_id, 60)
+            raise RequestError(_NOT_FOUND, f"The session {name} is not open. Load it first.")
+        return session
+
+    async def _open(
+        self, cwd: str, session_id: str | None, mcp_servers: Sequence[_McpServer] | None
+    ) -> EditorSession:
+        """Open a session, anew if it is open already. The editor is told more when it has the answer."""
+        start = self._configurations.of_session(_require_absolute(cwd), session_id)
+        if session_id in self._sessions:
+            await self.close_session(session_id or "")
+        questions = Questions()
+        async with self._opening:  # each loads modules that the next one needs
+            runtime = await asyncio.to_thread(_build, start, questions)
+        editor = Editor(self._lines, self.connection, runtime.session.id)
+        session = EditorSession(runtime, questions, editor)
+        self._sessions[editor.session_id] = session
+        notices = _describe_unused(mcp_servers or ())
+        is_first = not self._has_announced
+        self._has_announced = True
+        # the answer is written before this runs
+        asyncio.get_running_loop().call_soon(lambda: session.announce(notices, is_first=is_first))
+        return session
+
+    def _read_catalog(self, cwd: str | None, limit: int) -> list[StoredSession]:
+        with self._open_store() as sessions:
+            if sessions is None:
+                return []
+            if cwd is None:
+                return sessions.catalog.list_sessions(None, limit)
+            place = open_project(sessions.database, Path(cwd))
+            return sessions.catalog.list_sessions(cwd, limit, place=place)
+
+    def _delete(self, session_id: str) -> None:
+        with self._open_store() as sessions:
+            if sessions is None:
+                raise BadInput("No session is stored yet.")
+            sessions.delete(session_id)
+
+    @contextmanager
+    def _open_store(self) -> Iterator[SessionManager | None]:
+        """Open the store beside those of the open sessions; None if nothing is stored yet."""
+        location = self._configurations.anywhere().database
+        file = locate(location)
+        if file is not None and not file.exists():
+            yield None
+            return
+        sessions = SessionManager.open(location, even_read_only=True)
+        with closing(sessions.database):
+            yield sessions
+
+
+def _build(start: Start, questions: Questions) -> Runtime:
+    """Build a runtime with what its first turn needs, in a thread."""
+    runtime = build_runtime(start, questions.ask)
+    runtime.warm()
+    settle()
+    return runtime
+
+
+def _require_absolute(cwd: str) -> str:
+    """Return the folder of a session. Raises BadInput for one that depends on where this program was started."""
+    if not cwd.startswith("/"):
+        raise BadInput(f"The folder {cwd!r:.80} is not absolute.", "Name the whole path.")
+    return cwd
+
+
+def _describe_unused(servers: Sequence[_McpServer]) -> list[str]:
+    """Return a line on the servers that an editor offers: their tools are used as they were approved, and these were
+    not."""
+    if not servers:
+        return []
+    names = ", ".join(one_line(server.name, 40) for server in servers)
+    return [
+        f"MCP servers of the editor are not used ({names}): `swecli mcp add` and `swecli mcp approve`, in a terminal, "
+        "let swecli use them everywhere"
+    ]
+
+
+def _answering(router: MethodHandler) -> MethodHandler:
+    """Return a handler that answers what this program raises in the words of the protocol."""
+
+    async def answer(method: str, params: Any, is_notification: bool) -> Any:
+        try:
+            return await router(method, params, is_notification)
+        except RequestError:
+            raise
+        except ValidationError as error:
+            raise RequestError(_INVALID_PARAMS, _describe_invalid(method, error)) from error
+        except SwecliError as error:
+            raise RequestError(_code_of(error), str(error)) from error
+        except Exception as error:
+            _log.error("%s failed", method, exc_info=error)
+            problem = f"Internal error: {type(error).__name__}: {error}. Details are in the log."
+            raise RequestError(_INTERNAL, problem) from error
+
+    return answer
+
+
+def _code_of(error: SwecliError) -> int:
+    if isinstance(error, NoModel | AuthFailed):
+        return _AUTH_REQUIRED
+    return _INVALID_PARAMS if isinstance(error, BadInput | UsageError) else _INTERNAL
+
+
+def _describe_invalid(method: str, error: ValidationError) -> str:
+    """Return what is wrong with the parameters of a request, in one line."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{method}: {place}: {first['msg']}".replace(": : ", ": ")
