@@ -49,7 +49,6 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.ids import uuid7
-from swecli.models.learning_events import ReflectionFailed
 from swecli.models.message import AskRequest, ToolCall
 from swecli.text import fence, sanitize
 from swecli.tools.limits import HeadTail, strip_terminal_codes
@@ -162,8 +161,7 @@ class TurnView:
         line = event.describe()
         if not line:
             return
-        is_warning = isinstance(event, Notice) and event.level == "warning"
-        if is_warning or isinstance(event, ReflectionFailed):
+        if isinstance(event, Notice) and event.level == "warning":
             self.editor.warn(line)
         else:
             self.editor.note(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ _LIMIT = 64 * 2**20  # bytes of a line
 @dataclass
 class Editor:
     """The client of the protocol. `answers` are the kinds of option that it chooses, in order, the last one again;
-    "cancelled" cancels the question, "never" leaves it open. `updates` are those of all sessions, as (session, update)."""
+    "cancelled" cancels the question, "never" leaves it open. `updates` are those of all sessions, each with the
+    session's id before it."""
 
     answers: list[str] = field(default_factory=lambda: ["allow_once"])
     updates: list[tuple[str, Any]] = field(default_factory=list)
@@ -106,7 +107,9 @@ class OpenEditor:
 
     async def prompt(self, session_id: str, text: str) -> str:
         """Send a prompt and return why the turn ended."""
-        return (await self.agent.prompt(session_id=session_id, prompt=[text_block(text)])).stop_reason
+        return (
+            await self.agent.prompt(session_id=session_id, prompt=[text_block(text)])
+        ).stop_reason
 
 
 @asynccontextmanager
@@ -131,3 +134,14 @@ async def open_editor(
         async with asyncio.timeout(_PATIENCE):
             code = await process.wait()
         assert code == 0, code
+
+
+def find_processes(words: str) -> list[str]:
+    """Return the command lines of running processes that contain these words."""
+    found: list[str] = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if words in line:
+                found.append(line)
+    return found
