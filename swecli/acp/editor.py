@@ -26,8 +26,9 @@ from pydantic import BaseModel
 from swecli.acp.wire import Lines
 from swecli.models.ids import uuid7
 from swecli.models.json_value import JsonObject
-from swecli.text import sanitize
+from swecli.text import one_line
 
+_MAX_LINE = 2_000  # characters of a line of the program's own
 Update = SessionUpdate | ConfigOptionUpdate | UsageUpdate
 
 
@@ -50,14 +51,14 @@ class Editor:
         self.update(
             AgentThoughtChunk(
                 session_update="agent_thought_chunk",
-                content=text_block(f"swecli: {sanitize(text)}\n"),
+                content=text_block(f"swecli: {one_line(text, _MAX_LINE)}\n"),
                 message_id=uuid7(),
             )
         )
 
     def warn(self, text: str) -> None:
         """Show a line of the program's own that must not be missed, among the answers."""
-        self.say(f"*swecli: {sanitize(text)}*\n")
+        self.say(f"\n> swecli: {one_line(text, _MAX_LINE)}\n\n")
 
     def say(self, markdown: str) -> None:
         """Show a message of the program's own."""

@@ -89,7 +89,9 @@ async def serve(configurations: Configurations) -> int:
     try:
         await agent.connection.main_loop()
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # which the library takes for the end of the input
+        if (
+            task is not None and task.cancelling()
+        ):  # which the library takes for the end of the input
             raise asyncio.CancelledError
     finally:
         await agent.close()
@@ -245,7 +247,9 @@ class EditorAgent:
 
     async def prompt(self, session_id: str, prompt: Sequence[Block], **_: Any) -> PromptResponse:
         """Run a turn, or a slash command."""
-        return PromptResponse(stop_reason=await self._get(session_id).prompt(prompt))
+        session = self._get(session_id)
+        reason = await session.prompt(prompt)
+        return PromptResponse(stop_reason=reason, usage=session.view.usage)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the turn that runs, if one does."""
@@ -284,15 +288,16 @@ class EditorAgent:
         self, cwd: str, session_id: str | None, mcp_servers: Sequence[_McpServer] | None
     ) -> EditorSession:
         """Open a session, anew if it is open already. The editor is told more when it has the answer."""
-        start = self._configurations.of_session(_require_absolute(cwd), session_id)
-        if session_id in self._sessions:
-            await self.close_session(session_id or "")
+        folder = _require_absolute(cwd)
         questions = Questions()
-        async with self._opening:  # each loads modules that the next one needs
+        async with self._opening:  # one at a time, so that none is open twice
+            start = await asyncio.to_thread(self._configurations.of_session, folder, session_id)
+            if session_id is not None and session_id in self._sessions:
+                await self.close_session(session_id)
             runtime = await asyncio.to_thread(_build, start, questions)
-        editor = Editor(self._lines, self.connection, runtime.session.id)
-        session = EditorSession(runtime, questions, editor)
-        self._sessions[editor.session_id] = session
+            editor = Editor(self._lines, self.connection, runtime.session.id)
+            session = EditorSession(runtime, questions, editor)
+            self._sessions[editor.session_id] = session
         notices = _describe_unused(mcp_servers or ())
         is_first = not self._has_announced
         self._has_announced = True

@@ -108,6 +108,7 @@ class EditorSession:
         )
 
     async def _answer(self, blocks: Sequence[Block]) -> StopReason:
+        self.view.begin()
         prompt = read_prompt(blocks, self.runtime.agent.ctx.root, self._save_picture)
         line = parse_line(prompt.text)
         if line.kind == "command" and prompt.text.startswith("/"):
@@ -135,7 +136,6 @@ class EditorSession:
         except BadInput:  # nothing was sent
             runtime.sessions.drop_query()
             raise
-        view.begin()
         try:
             async with aclosing(agent.run(turn)) as events:
                 async for event in events:

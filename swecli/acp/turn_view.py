@@ -17,6 +17,7 @@ from acp.schema import (
     ToolCallProgress,
     ToolCallStart,
     ToolCallUpdate,
+    Usage,
     UsageUpdate,
 )
 
@@ -50,6 +51,7 @@ from swecli.models.events import (
 )
 from swecli.models.ids import uuid7
 from swecli.models.message import AskRequest, ToolCall
+from swecli.models.message import Usage as CountedUsage
 from swecli.text import fence, sanitize
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
@@ -90,14 +92,15 @@ class _OpenCall:
 
 @dataclass(slots=True)
 class TurnView:
-    """Draws the turns of one session, one after another. `interaction`, `failed` and `stop` are those of the turn that
-    was drawn last."""
+    """Draws the turns of one session, one after another. `interaction`, `failed`, `stop` and `usage` are those of the
+    turn that was drawn last."""
 
     editor: Editor
     runtime: Runtime
     interaction: int = 0  # 0: it has not begun
     failed: TurnFailed | None = None
     stop: StopReason = "end_turn"
+    usage: Usage | None = None  # None: it has not ended, or failed
     _message: str = ""  # the id of the answer that is written now
     _thought: str = ""
     _calls: dict[str, _OpenCall] = field(default_factory=dict)
@@ -109,6 +112,7 @@ class TurnView:
         self.interaction = 0
         self.failed = None
         self.stop = "end_turn"
+        self.usage = None
 
     def show(self, event: Event) -> None:
         """Draw an event."""
@@ -144,11 +148,11 @@ class TurnView:
             case ContextMeasured():
                 self._tokens = event.tokens
                 self._limit = event.limit
-                self.show_usage()
             case UsageReported():
-                self.show_usage()
+                self._show_usage()
             case TurnFinished():
                 self.stop = STOP_REASONS[event.reason]
+                self.usage = _usage_of(event.usage)
                 if event.reason in _UNNAMED_STOPS:
                     self.editor.warn(_UNNAMED_STOPS[event.reason])
             case TurnFailed():
@@ -190,7 +194,7 @@ class TurnView:
             )
         self._calls.clear()
 
-    def show_usage(self) -> None:
+    def _show_usage(self) -> None:
         """Draw how full the window is, and what the session has cost."""
         cost = self.runtime.session.cost
         if self._limit is None:
@@ -275,3 +279,15 @@ class TurnView:
             return
         self._calls[call.id] = _OpenCall(call)
         self.editor.update(ToolCallStart(session_update="tool_call", **fields))
+
+
+def _usage_of(counted: CountedUsage) -> Usage:
+    """Return the tokens of a turn by the names of the protocol."""
+    return Usage(
+        total_tokens=counted.total,
+        input_tokens=counted.input,
+        output_tokens=counted.output,
+        thought_tokens=counted.reasoning,
+        cached_read_tokens=counted.cache_read,
+        cached_write_tokens=counted.cache_write,
+    )
