@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from acp.helpers import tool_diff_content
 from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
 
 from swecli.acp.editor import Editor
 from swecli.acp.questions import confirm
 from swecli.acp.turn_view import TurnView
+from swecli.actions.builtin.trust import give, trust
 from swecli.actions.in_session import find_session_actions, perform
 from swecli.actions.project_commands import ProjectCommand, find_project_commands
+from swecli.actions.trusting import TrustQuestion
 from swecli.config.trust import FolderTrust
 from swecli.models.action import Action, ActionResult, Face, Family
-from swecli.models.errors import SwecliError, UsageError
+from swecli.models.errors import StoreError, SwecliError, UsageError
 from swecli.models.events import Event
 from swecli.similar_names import similar_names
-from swecli.text import sanitize
+from swecli.text import fence, sanitize
 
 _Command = Action | Family | ProjectCommand
 
@@ -61,9 +64,8 @@ class EditorCommands:
         """Return the commands of a session in a project."""
         by_name: dict[str, _Command] = {}
         for declared in find_session_actions():
-            if _is_for_screens_only(declared):
-                continue
-            by_name[declared.name] = declared
+            if not _is_for_screens_only(declared):
+                by_name[declared.name] = declared
         for template in find_project_commands(trust):
             by_name.setdefault(template.name, template)
         return cls(by_name)
@@ -74,10 +76,14 @@ class EditorCommands:
 
     def get(self, name: str) -> _Command:
         """Return a command. Raises UsageError, so that a mistyped one is not sent to the model."""
-        command = self.by_name.get(name.lower())
+        wanted = name.lower()
+        command = self.by_name.get(wanted)
         if command is not None:
             return command
-        similar = [f"/{each}" for each in similar_names(name.lower(), [*self.by_name])]
+        for command in self.by_name.values():
+            if not isinstance(command, ProjectCommand) and wanted in command.aliases:
+                return command
+        similar = [f"/{each}" for each in similar_names(wanted, [*self.by_name])]
         hint = f"Did you mean {' or '.join(similar)}?" if similar else "More are in the terminal."
         raise UsageError(f"Unknown command /{name}.", hint)
 
@@ -86,6 +92,11 @@ async def perform_command(
     view: TurnView, declared: Action | Family, args: str, face: Face
 ) -> ActionResult:
     """Perform an action with the rest of its line. Raises SwecliError."""
+    if declared is trust:
+        action, line, name = trust.read(args)
+        if action is give:
+            give.read(line)  # raises: it takes no words
+            return await _ask_for_trust(view)
     action, line, name = (
         declared.read(args) if isinstance(declared, Family) else (declared, args, "")
     )
@@ -96,15 +107,35 @@ async def perform_command(
     return await perform(view.runtime, action, line, name, face)
 
 
+async def _ask_for_trust(view: TurnView) -> ActionResult:
+    """Show the project's files, as differences from what was trusted, and use them if the user agrees."""
+    question = TrustQuestion.about(view.runtime.start)
+    if question.settled:
+        return ActionResult(None, (question.settled,))
+    files = [
+        tool_diff_content(str(path), data.decode("utf-8", "replace"), question.text_before(path))
+        for path, data in question.pending.items()
+    ]
+    if not await confirm(view.editor, question.text, "Yes", "No", files):
+        return ActionResult(None, ("nothing was changed",))
+    try:
+        notices = view.runtime.trust_files(question.files)
+    except OSError as error:
+        raise StoreError(f"The trust cannot be recorded: {error.strerror}.") from error
+    return ActionResult(None, (*question.agreed, *notices))
+
+
 def to_markdown(result: ActionResult) -> str:
     """Return a result as the editor shows it."""
     parts: list[str] = []
     if result.rows:
         parts.append(_table(result.head, result.rows))
-    texts = [*result.lines, *result.note.splitlines()]
-    texts += [line for line in (event.describe() for event in result.events) if line]
-    if texts:
-        parts.append("  \n".join(_escape(text) for text in texts))
+    if len(result.lines) == 1:
+        parts.append(_escape(result.lines[0]))
+    elif result.lines:  # which stand below one another, as in a terminal
+        parts.append(fence(sanitize("\n".join(result.lines))))
+    parts += [_escape(line) for line in result.note.splitlines()]
+    parts += [_escape(line) for line in (event.describe() for event in result.events) if line]
     return "\n\n".join(parts) + "\n"
 
 

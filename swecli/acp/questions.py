@@ -8,6 +8,7 @@ from pathlib import Path
 
 from acp.schema import PermissionOption, PermissionOptionKind, ToolCallUpdate
 
+from swecli.acp.calls import Content
 from swecli.acp.editor import Editor
 from swecli.acp.turn_view import TurnView
 from swecli.models.ids import uuid7
@@ -40,9 +41,13 @@ class Questions:
         return Decision(False)
 
 
-async def confirm(editor: Editor, question: str, yes: str, no: str) -> bool:
-    """Return whether the user agrees to something that is no call of the model."""
-    tool_call = ToolCallUpdate(tool_call_id=uuid7(), title=one_line(question), kind="other")
+async def confirm(
+    editor: Editor, question: str, yes: str, no: str, content: Sequence[Content] = ()
+) -> bool:
+    """Return whether the user agrees to something that is no call of the model; `content` is shown with it."""
+    tool_call = ToolCallUpdate(
+        tool_call_id=uuid7(), title=one_line(question), kind="other", content=[*content]
+    )
     options = [_option("yes", yes, "allow_once"), _option("no", no, "reject_once")]
     return await editor.choose(tool_call, options) == "yes"
 

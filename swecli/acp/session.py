@@ -39,7 +39,7 @@ class EditorSession:
         self.editor = editor
         self.view = TurnView(editor, runtime)
         questions.view = self.view
-        self.commands = EditorCommands.find(runtime.start.read_trust())
+        self.commands = EditorCommands({})  # as the editor knows them
         self._turn: asyncio.Task[StopReason] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._reflecting = asyncio.Lock()
@@ -50,7 +50,7 @@ class EditorSession:
     def announce(self, notices: Sequence[str], *, is_first: bool) -> None:
         """Tell the editor, which knows the session now, what it offers and what its user has to know. With the first
         session of the program, reflect on what earlier ones left."""
-        self.editor.update(update_available_commands(self.commands.describe()))
+        self._tell_commands()
         for line in (*self.runtime.opening_lines(), *notices):
             self.editor.warn(line)
         self._tell_title()
@@ -120,7 +120,9 @@ class EditorSession:
                 await self._load_foreign_turns()
             face = EditorFace(self.view)
             result = await perform_command(self.view, command, line.text, face)
+            self._keep_session()
             self.editor.say(to_markdown(result))
+            self._tell_commands()
             self.tell_changes()
             self._tell_title()
             return "end_turn"
@@ -186,6 +188,18 @@ class EditorSession:
         except OSError as error:
             raise BadInput(f"The picture cannot be saved: {error.strerror}.") from error
         return Path(file.name)
+
+    def _keep_session(self) -> None:
+        """Go on in the session that the editor shows: a command may have opened a copy of it."""
+        if self.runtime.session.id != self.editor.session_id:
+            self.runtime.resume(self.editor.session_id)
+
+    def _tell_commands(self) -> None:
+        """Tell the editor the commands, if there are other ones than it knows."""
+        commands = EditorCommands.find(self.runtime.start.read_trust())
+        if commands != self.commands:
+            self.commands = commands
+            self.editor.update(update_available_commands(commands.describe()))
 
     def _tell_title(self) -> None:
         session = self.runtime.session
