@@ -13,8 +13,8 @@ from acp.schema import McpServerStdio, TextResourceContents
 from PIL import Image
 
 from tests.support.editor import find_processes, open_editor
-from tests.support.shell import script, swecli
-from tests.support.strict_provider import Reply, StrictProvider
+from tests.support.shell import script, start_process, swecli, wait_for_exit
+from tests.support.strict_provider import Call, Reply, StrictProvider
 from tests.support.strict_provider.server import OPENAI_MODEL
 
 pytestmark = pytest.mark.slow
@@ -318,3 +318,101 @@ async def test_a_closed_session_is_not_open_and_a_deleted_one_is_gone() -> None:
         assert (await opened.agent.list_sessions()).sessions == []
         with pytest.raises(RequestError):
             await opened.agent.load_session(cwd=str(Path.cwd()), session_id=session, mcp_servers=[])
+
+
+async def test_a_folder_is_trusted_in_the_editor_and_its_commands_are_offered_then() -> None:
+    Path(".agents/commands").mkdir(parents=True)
+    Path(".agents/commands/hail.md").write_text("Say hello to $ARGUMENTS.")
+    Path("AGENTS.md").write_text("Be brief.")
+    async with open_editor("-m", script("s.json", "Hello.")) as opened:
+        session = await opened.new_session()
+        await opened.editor.wait_for(lambda: "Run /trust" in opened.editor.text())
+        await opened.prompt(session, "/trust")
+        tool_call, _ = opened.editor.questions[0]
+        shown = [each for each in tool_call.content or () if each.type == "diff"]
+        assert {each.new_text for each in shown} == {"Say hello to $ARGUMENTS.", "Be brief."}
+        assert "is trusted" in opened.editor.text()
+        commands = opened.editor.of_kind("available_commands_update")[-1].available_commands
+        assert "hail" in [command.name for command in commands]
+        assert await opened.prompt(session, "/hail you") == "end_turn"
+        assert "Say hello to you." in swecli("sessions", "show", session).out
+
+
+async def test_a_copy_is_made_and_the_editor_goes_on_in_its_own_session() -> None:
+    async with open_editor("-m", script("s.json", "One.", "Two.")) as opened:
+        session = await opened.new_session()
+        await opened.prompt(session, "first")
+        await opened.prompt(session, "/fork")
+        await opened.prompt(session, "second")
+        listed = (await opened.agent.list_sessions()).sessions
+        assert len(listed) == 2
+    assert "second" in swecli("sessions", "show", session).out
+
+
+async def test_a_plan_is_accepted_in_the_editor_which_ends_plan_mode() -> None:
+    plan = {"plan": "Write a.txt.", "steps": ["write a.txt", "look at it"]}
+    presenting = {"calls": [{"name": "present_plan", "arguments": plan}]}
+    model = script("s.json", presenting, write("a.txt", "1\n"), "Done.")
+    async with open_editor("-m", model, "--mode", "plan", answers=["allow_always"]) as opened:
+        session = await opened.new_session()
+        await opened.prompt(session, "plan it")
+        tool_call, options = opened.editor.questions[0]
+        assert tool_call.kind == "switch_mode"
+        assert "Write a.txt." in str(tool_call.content)
+        assert [option.option_id for option in options] == ["edits", "ask", "no"]
+        (update,) = opened.editor.of_kind("current_mode_update")
+        assert update.current_mode_id == "edits"
+        (steps,) = opened.editor.of_kind("plan")
+        assert [entry.content for entry in steps.entries] == ["write a.txt", "look at it"]
+    assert Path("a.txt").exists()
+
+
+async def test_a_question_of_the_model_is_answered_by_a_choice() -> None:
+    question = {"question": "Tabs or spaces?", "choices": ["tabs", "spaces"]}
+    free = {"question": "Which name?", "default": "a.txt"}
+    with StrictProvider(
+        [
+            Reply(calls=(Call("ask_user", question),)),
+            Reply(calls=(Call("ask_user", free),)),
+            Reply("Good."),
+        ]
+    ) as server:
+        model = f"openai/{OPENAI_MODEL}"
+        async with open_editor("-m", model, environ=server.environ()) as opened:
+            session = await opened.new_session()
+            await opened.prompt(session, "go")
+            assert len(opened.editor.questions) == 1, "a text cannot be asked for"
+        assert "The user answers: tabs" in str(server.bodies[1])
+        assert "Go on with your default" in str(server.bodies[2])
+
+
+async def test_a_turn_waits_for_one_of_the_terminal_in_the_same_session() -> None:
+    async with open_editor("-m", script("s.json", "One.", "Three.")) as opened:
+        session = await opened.new_session()
+        await opened.prompt(session, "first")
+        slow = script("t.json", {"text": "a slow answer of the terminal", "piece": 1, "delay": 0.1})
+        terminal = start_process("-c", "-p", "second", "-m", slow, "--no-reflect")
+        turn = None
+        while turn is None:
+            if "second" in swecli("sessions", "show", session).out:
+                turn = asyncio.create_task(opened.prompt(session, "third"))
+            await asyncio.sleep(0.05)
+        await opened.editor.wait_for(lambda: "Waiting for its end" in opened.editor.text())
+        assert await turn == "end_turn"
+        assert wait_for_exit(terminal).code == 0
+        assert opened.editor.text().endswith("Three.")
+
+
+async def test_a_failed_turn_is_an_error_with_the_reason() -> None:
+    async with open_editor("-m", script("s.json", {"error": "The service is gone."})) as opened:
+        session = await opened.new_session()
+        with pytest.raises(RequestError, match="The script is over|The service is gone"):
+            await opened.prompt(session, "hi")
+
+
+async def test_auto_without_a_sandbox_is_not_set_by_a_click() -> None:
+    environ = {"SWECLI_SANDBOX": "off"}
+    async with open_editor("-m", script("s.json", "Hello."), environ=environ) as opened:
+        session = await opened.new_session()
+        with pytest.raises(RequestError, match="There is no sandbox to hold what mode auto runs"):
+            await opened.agent.set_session_mode(session_id=session, mode_id="auto")
