@@ -61,18 +61,17 @@ def options_of(runtime: Runtime) -> list[SessionConfigOptionSelect]:
     ]
 
 
-async def set_option(runtime: Runtime, option: str, value: str | bool) -> None:
+async def set_option(runtime: Runtime, option: str, value: str) -> None:
     """Set an option from the next request on. Raises SwecliError and then changes nothing."""
-    text = str(value)
     match option:
         case "mode":
-            await set_mode(runtime, text)
+            await set_mode(runtime, value)
         case "model":
             # in a thread: the look-up reads large tables
-            await asyncio.to_thread(runtime.switch_model, text)
+            await asyncio.to_thread(runtime.switch_model, value)
         case "effort":
             try:
-                runtime.agent.thinking = parse_thinking("" if text == _DEFAULT_EFFORT else text)
+                runtime.agent.thinking = parse_thinking("" if value == _DEFAULT_EFFORT else value)
             except ValueError as error:
                 raise BadInput(f"{error}.") from error
         case _:

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from acp.agent.router import build_agent_router
-from acp.core import Connection, MethodHandler, RequestError
+from acp.core import Connection, RequestError
 from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
 from acp.schema import (
     AcpMcpServer,
     AgentCapabilities,
+    AuthenticateRequest,
     AuthenticateResponse,
     AuthMethodAgent,
-    ClientCapabilities,
+    CancelNotification,
+    CloseSessionRequest,
     CloseSessionResponse,
     DeleteSessionRequest,
     DeleteSessionResponse,
     HttpMcpServer,
     Implementation,
+    InitializeRequest,
     InitializeResponse,
+    ListSessionsRequest,
     ListSessionsResponse,
+    LoadSessionRequest,
     LoadSessionResponse,
     McpServerStdio,
+    NewSessionRequest,
     NewSessionResponse,
     PromptCapabilities,
+    PromptRequest,
     PromptResponse,
+    ResumeSessionRequest,
     ResumeSessionResponse,
     SessionCapabilities,
     SessionCloseCapabilities,
@@ -38,16 +46,17 @@ from acp.schema import (
     SessionListCapabilities,
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
+    SetSessionConfigOptionSelectRequest,
+    SetSessionModeRequest,
     SetSessionModeResponse,
     SseMcpServer,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from swecli import __version__
 from swecli.acp.editor import Editor
 from swecli.acp.options import modes_of, options_of, set_mode, set_option
 from swecli.acp.past_turns import show_conversation
-from swecli.acp.prompt import Block
 from swecli.acp.questions import Questions
 from swecli.acp.session import EditorSession
 from swecli.acp.wire import Lines
@@ -69,6 +78,17 @@ _NOT_FOUND = -32002
 _INVALID_PARAMS = -32602
 _INTERNAL = -32603
 _log = logging.getLogger(__name__)
+
+
+_Request = TypeVar("_Request", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Route(Generic[_Request]):
+    """What answers one kind of request."""
+
+    model: type[_Request]
+    run: Callable[[_Request], Awaitable[BaseModel | None]]
 
 
 class Configurations(Protocol):
@@ -99,8 +119,7 @@ async def serve(configurations: Configurations) -> int:
 
 
 class EditorAgent:
-    """The sessions of one editor. Public methods are the requests of the protocol, as the library's router calls them;
-    what they do not use of a request is in their last argument."""
+    """The sessions of one editor, and the answers to its requests."""
 
     def __init__(self, lines: Lines, configurations: Configurations) -> None:
         self._lines = lines
@@ -108,27 +127,34 @@ class EditorAgent:
         self._sessions: dict[str, EditorSession] = {}
         self._opening = asyncio.Lock()
         self._has_announced = False
-        router = build_agent_router(self, use_unstable_protocol=True)  # type: ignore[arg-type]  # see the class
-        router.route_request(
-            AGENT_METHODS["session_delete"], DeleteSessionRequest, self, "delete_session"
-        )
-        self.connection = Connection(_answering(router), lines, listening=False)
+        names = AGENT_METHODS
+        self._routes: Mapping[str, _Route[Any]] = {
+            names["initialize"]: _Route(InitializeRequest, self.initialize),
+            names["authenticate"]: _Route(AuthenticateRequest, self.authenticate),
+            names["session_new"]: _Route(NewSessionRequest, self.new_session),
+            names["session_load"]: _Route(LoadSessionRequest, self.load_session),
+            names["session_resume"]: _Route(ResumeSessionRequest, self.resume_session),
+            names["session_list"]: _Route(ListSessionsRequest, self.list_sessions),
+            names["session_close"]: _Route(CloseSessionRequest, self.close_session),
+            names["session_delete"]: _Route(DeleteSessionRequest, self.delete_session),
+            names["session_prompt"]: _Route(PromptRequest, self.prompt),
+            names["session_cancel"]: _Route(CancelNotification, self.cancel),
+            names["session_set_mode"]: _Route(SetSessionModeRequest, self.set_mode),
+            names["session_set_config_option"]: _Route(
+                SetSessionConfigOptionSelectRequest, self.set_option
+            ),
+        }
+        self.connection = Connection(self._answer, lines, listening=False)
 
     async def close(self) -> None:
         """Stop and close all sessions, and the connection."""
         for name in [*self._sessions]:
-            await self._sessions.pop(name).close()
+            await self._close(name)
         await self.connection.close()
 
     # --- the connection
 
-    async def initialize(
-        self,
-        protocol_version: int,
-        client_capabilities: ClientCapabilities | None = None,
-        client_info: Implementation | None = None,
-        **_: Any,
-    ) -> InitializeResponse:
+    async def initialize(self, request: InitializeRequest) -> InitializeResponse:
         """Say which version of the protocol is spoken, and what of it."""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -155,10 +181,10 @@ class EditorAgent:
             ],
         )
 
-    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+    async def authenticate(self, request: AuthenticateRequest) -> AuthenticateResponse:
         """Look whether there is a model that can be used now. Raises NoModel, AuthFailed, ConfigError."""
-        if method_id != "configuration":
-            raise BadInput(f"There is no way to log in named {method_id!r:.40}.")
+        if request.method_id != "configuration":
+            raise BadInput(f"There is no way to log in named {request.method_id!r:.40}.")
         start = self._configurations.anywhere()
         choice = choose_model(start.settings, start.environ)
         make_model(choice.name, start.settings, start.environ)
@@ -166,54 +192,38 @@ class EditorAgent:
 
     # --- which sessions are open
 
-    async def new_session(
-        self, cwd: str, mcp_servers: Sequence[_McpServer] | None = None, **_: Any
-    ) -> NewSessionResponse:
+    async def new_session(self, request: NewSessionRequest) -> NewSessionResponse:
         """Start a session in a folder."""
-        session = await self._open(cwd, None, mcp_servers)
+        session = await self._open(request.cwd, None, request.mcp_servers)
         return NewSessionResponse(
             session_id=session.editor.session_id,
             modes=modes_of(session.runtime),
             config_options=[*options_of(session.runtime)],
         )
 
-    async def load_session(
-        self,
-        cwd: str,
-        session_id: str,
-        mcp_servers: Sequence[_McpServer] | None = None,
-        **_: Any,
-    ) -> LoadSessionResponse:
+    async def load_session(self, request: LoadSessionRequest) -> LoadSessionResponse:
         """Open a stored session, and show its conversation."""
-        session = await self._open(cwd, session_id, mcp_servers)
+        session = await self._open(request.cwd, request.session_id, request.mcp_servers)
         show_conversation(session.editor, session.runtime)
         return LoadSessionResponse(
             modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
         )
 
-    async def resume_session(
-        self,
-        cwd: str,
-        session_id: str,
-        mcp_servers: Sequence[_McpServer] | None = None,
-        **_: Any,
-    ) -> ResumeSessionResponse:
+    async def resume_session(self, request: ResumeSessionRequest) -> ResumeSessionResponse:
         """Open a stored session, whose conversation the editor shows already."""
-        session = await self._open(cwd, session_id, mcp_servers)
+        session = await self._open(request.cwd, request.session_id, request.mcp_servers)
         return ResumeSessionResponse(
             modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
         )
 
-    async def list_sessions(
-        self, cwd: str | None = None, cursor: str | None = None, **_: Any
-    ) -> ListSessionsResponse:
+    async def list_sessions(self, request: ListSessionsRequest) -> ListSessionsResponse:
         """List the stored sessions of a folder, or all, newest first. The cursor is the number of those before."""
-        if cursor is not None and not cursor.isdecimal():
+        cursor = request.cursor or "0"
+        if not cursor.isdecimal():
             raise BadInput(f"The cursor {cursor!r:.40} is none of this program.")
-        first = int(cursor or 0)
-        stored = await asyncio.to_thread(
-            self._read_catalog, cwd and _require_absolute(cwd), first + _PAGE + 1
-        )
+        first = int(cursor)
+        cwd = None if request.cwd is None else _require_absolute(request.cwd)
+        stored = await asyncio.to_thread(self._read_catalog, cwd, first + _PAGE + 1)
         page = stored[first : first + _PAGE]
         following = str(first + _PAGE) if len(stored) > first + _PAGE else None
         return ListSessionsResponse(
@@ -229,53 +239,69 @@ class EditorAgent:
             next_cursor=following,
         )
 
-    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+    async def close_session(self, request: CloseSessionRequest) -> CloseSessionResponse:
         """Stop a session's turn and free what it holds. It stays stored."""
-        session = self._get(session_id)
-        del self._sessions[session_id]
-        await session.close()
+        self._get(request.session_id)
+        await self._close(request.session_id)
         return CloseSessionResponse()
 
-    async def delete_session(self, session_id: str, **_: Any) -> DeleteSessionResponse:
+    async def delete_session(self, request: DeleteSessionRequest) -> DeleteSessionResponse:
         """Delete a stored session, which no other program may have open."""
-        if session_id in self._sessions:
-            await self.close_session(session_id)
-        await asyncio.to_thread(self._delete, session_id)
+        await self._close(request.session_id)
+        await asyncio.to_thread(self._delete, request.session_id)
         return DeleteSessionResponse()
 
     # --- one session
 
-    async def prompt(self, session_id: str, prompt: Sequence[Block], **_: Any) -> PromptResponse:
+    async def prompt(self, request: PromptRequest) -> PromptResponse:
         """Run a turn, or a slash command."""
-        session = self._get(session_id)
-        reason = await session.prompt(prompt)
+        session = self._get(request.session_id)
+        reason = await session.prompt(request.prompt)
         return PromptResponse(stop_reason=reason, usage=session.view.usage)
 
-    async def cancel(self, session_id: str, **_: Any) -> None:
+    async def cancel(self, request: CancelNotification) -> None:
         """Stop the turn that runs, if one does."""
-        session = self._sessions.get(session_id)
+        session = self._sessions.get(request.session_id)
         if session is not None:
             await session.cancel()
 
-    async def set_session_mode(
-        self, session_id: str, mode_id: str, **_: Any
-    ) -> SetSessionModeResponse:
+    async def set_mode(self, request: SetSessionModeRequest) -> SetSessionModeResponse:
         """Set the permission mode from the next call on."""
-        session = self._get(session_id)
-        await set_mode(session.runtime, mode_id)
+        session = self._get(request.session_id)
+        await set_mode(session.runtime, request.mode_id)
         session.tell_changes()
         return SetSessionModeResponse()
 
-    async def set_config_option(
-        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    async def set_option(
+        self, request: SetSessionConfigOptionSelectRequest
     ) -> SetSessionConfigOptionResponse:
         """Set the mode, the model or how much it thinks."""
-        session = self._get(session_id)
-        await set_option(session.runtime, config_id, value)
+        session = self._get(request.session_id)
+        await set_option(session.runtime, request.config_id, request.value)
         session.tell_changes()
         return SetSessionConfigOptionResponse(config_options=[*options_of(session.runtime)])
 
     # --- how
+
+    async def _answer(self, method: str, params: Any, is_notification: bool) -> BaseModel | None:
+        """Answer a request. Raises RequestError, in the words of the protocol."""
+        route = self._routes.get(method)
+        if route is None:
+            if is_notification:
+                return None
+            raise RequestError.method_not_found(method)
+        try:
+            return await route.run(route.model.model_validate({} if params is None else params))
+        except RequestError:
+            raise
+        except ValidationError as error:
+            raise RequestError(_INVALID_PARAMS, _describe_invalid(method, error)) from error
+        except SwecliError as error:
+            raise RequestError(_code_of(error), str(error)) from error
+        except Exception as error:
+            _log.error("%s failed", method, exc_info=error)
+            problem = f"Internal error: {type(error).__name__}: {error}. Details are in the log."
+            raise RequestError(_INTERNAL, problem) from error
 
     def _get(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
@@ -283,6 +309,12 @@ class EditorAgent:
             name = one_line(session_id, 60)
             raise RequestError(_NOT_FOUND, f"The session {name} is not open. Load it first.")
         return session
+
+    async def _close(self, session_id: str) -> None:
+        """Close a session if it is open."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            await session.close()
 
     async def _open(
         self, cwd: str, session_id: str | None, mcp_servers: Sequence[_McpServer] | None
@@ -292,8 +324,8 @@ class EditorAgent:
         questions = Questions()
         async with self._opening:  # one at a time, so that none is open twice
             start = await asyncio.to_thread(self._configurations.of_session, folder, session_id)
-            if session_id is not None and session_id in self._sessions:
-                await self.close_session(session_id)
+            if session_id is not None:
+                await self._close(session_id)
             runtime = await asyncio.to_thread(_build, start, questions)
             editor = Editor(self._lines, self.connection, runtime.session.id)
             session = EditorSession(runtime, questions, editor)
@@ -358,26 +390,6 @@ def _describe_unused(servers: Sequence[_McpServer]) -> list[str]:
         f"MCP servers of the editor are not used ({names}): `swecli mcp add` and `swecli mcp approve`, in a terminal, "
         "let swecli use them everywhere"
     ]
-
-
-def _answering(router: MethodHandler) -> MethodHandler:
-    """Return a handler that answers what this program raises in the words of the protocol."""
-
-    async def answer(method: str, params: Any, is_notification: bool) -> Any:
-        try:
-            return await router(method, params, is_notification)
-        except RequestError:
-            raise
-        except ValidationError as error:
-            raise RequestError(_INVALID_PARAMS, _describe_invalid(method, error)) from error
-        except SwecliError as error:
-            raise RequestError(_code_of(error), str(error)) from error
-        except Exception as error:
-            _log.error("%s failed", method, exc_info=error)
-            problem = f"Internal error: {type(error).__name__}: {error}. Details are in the log."
-            raise RequestError(_INTERNAL, problem) from error
-
-    return answer
 
 
 def _code_of(error: SwecliError) -> int:
