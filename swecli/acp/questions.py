@@ -31,14 +31,12 @@ class Questions:
         assert view is not None, "a turn has a view"
         tool_call = view.ask_about(request)
         if request.choices is not None:
-            return await _ask_choice(view.editor, tool_call, request.choices)
-        answers = _plan_answers(request) if request.plan else _answers(request)
-        options = [option for option, _ in answers]
-        chosen = await view.editor.choose(tool_call, options)
-        for option, decision in answers:
-            if option.option_id == chosen:
-                return decision
-        return Decision(False)
+            decision = await _ask_choice(view.editor, tool_call, request.choices)
+        else:
+            answers = _plan_answers(request) if request.plan else _answers(request)
+            decision = await _ask_which(view.editor, tool_call, answers)
+        view.answer(tool_call.tool_call_id, decision)
+        return decision
 
 
 async def confirm(
@@ -50,6 +48,19 @@ async def confirm(
     )
     options = [_option("yes", yes, "allow_once"), _option("no", no, "reject_once")]
     return await editor.choose(tool_call, options) == "yes"
+
+
+async def _ask_which(
+    editor: Editor,
+    tool_call: ToolCallUpdate,
+    answers: Sequence[tuple[PermissionOption, Decision]],
+) -> Decision:
+    """Return what the answer decides that the user chose; none is a no."""
+    chosen = await editor.choose(tool_call, [option for option, _ in answers])
+    for option, decision in answers:
+        if option.option_id == chosen:
+            return decision
+    return Decision(False)
 
 
 async def _ask_choice(

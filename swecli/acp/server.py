@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from acp.core import Connection, RequestError
 from acp.meta import AGENT_METHODS, PROTOCOL_VERSION
 from acp.schema import (
-    AcpMcpServer,
     AgentCapabilities,
     AuthenticateRequest,
     AuthenticateResponse,
@@ -23,7 +22,6 @@ from acp.schema import (
     CloseSessionResponse,
     DeleteSessionRequest,
     DeleteSessionResponse,
-    HttpMcpServer,
     Implementation,
     InitializeRequest,
     InitializeResponse,
@@ -31,7 +29,6 @@ from acp.schema import (
     ListSessionsResponse,
     LoadSessionRequest,
     LoadSessionResponse,
-    McpServerStdio,
     NewSessionRequest,
     NewSessionResponse,
     PromptCapabilities,
@@ -49,7 +46,6 @@ from acp.schema import (
     SetSessionConfigOptionSelectRequest,
     SetSessionModeRequest,
     SetSessionModeResponse,
-    SseMcpServer,
 )
 from pydantic import BaseModel, ValidationError
 
@@ -70,7 +66,7 @@ from swecli.store.sqlite.files import locate
 from swecli.text import one_line
 from swecli.tools.projects import open_project
 
-_McpServer = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+_Opening = NewSessionRequest | LoadSessionRequest | ResumeSessionRequest
 _PAGE = 50  # sessions in one answer
 # codes of the protocol
 _AUTH_REQUIRED = -32000
@@ -194,7 +190,7 @@ class EditorAgent:
 
     async def new_session(self, request: NewSessionRequest) -> NewSessionResponse:
         """Start a session in a folder."""
-        session = await self._open(request.cwd, None, request.mcp_servers)
+        session = await self._open(request, None)
         return NewSessionResponse(
             session_id=session.editor.session_id,
             modes=modes_of(session.runtime),
@@ -203,7 +199,7 @@ class EditorAgent:
 
     async def load_session(self, request: LoadSessionRequest) -> LoadSessionResponse:
         """Open a stored session, and show its conversation."""
-        session = await self._open(request.cwd, request.session_id, request.mcp_servers)
+        session = await self._open(request, request.session_id)
         show_conversation(session.editor, session.runtime)
         return LoadSessionResponse(
             modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
@@ -211,7 +207,7 @@ class EditorAgent:
 
     async def resume_session(self, request: ResumeSessionRequest) -> ResumeSessionResponse:
         """Open a stored session, whose conversation the editor shows already."""
-        session = await self._open(request.cwd, request.session_id, request.mcp_servers)
+        session = await self._open(request, request.session_id)
         return ResumeSessionResponse(
             modes=modes_of(session.runtime), config_options=[*options_of(session.runtime)]
         )
@@ -316,11 +312,9 @@ class EditorAgent:
         if session is not None:
             await session.close()
 
-    async def _open(
-        self, cwd: str, session_id: str | None, mcp_servers: Sequence[_McpServer] | None
-    ) -> EditorSession:
+    async def _open(self, request: _Opening, session_id: str | None) -> EditorSession:
         """Open a session, anew if it is open already. The editor is told more when it has the answer."""
-        folder = _require_absolute(cwd)
+        folder = _require_absolute(request.cwd)
         questions = Questions()
         async with self._opening:  # one at a time, so that none is open twice
             start = await asyncio.to_thread(self._configurations.of_session, folder, session_id)
@@ -330,7 +324,7 @@ class EditorAgent:
             editor = Editor(self._lines, self.connection, runtime.session.id)
             session = EditorSession(runtime, questions, editor)
             self._sessions[editor.session_id] = session
-        notices = _describe_unused(mcp_servers or ())
+        notices = _describe_unused(request)
         is_first = not self._has_announced
         self._has_announced = True
         # the answer is written before this runs
@@ -380,16 +374,20 @@ def _require_absolute(cwd: str) -> str:
     return cwd
 
 
-def _describe_unused(servers: Sequence[_McpServer]) -> list[str]:
-    """Return a line on the servers that an editor offers: their tools are used as they were approved, and these were
-    not."""
-    if not servers:
-        return []
-    names = ", ".join(one_line(server.name, 40) for server in servers)
-    return [
-        f"MCP servers of the editor are not used ({names}): `swecli mcp add` and `swecli mcp approve`, in a terminal, "
-        "let swecli use them everywhere"
-    ]
+def _describe_unused(request: _Opening) -> list[str]:
+    """Return lines on what an editor offers and nobody uses: the tools of a server are used as they were approved, and
+    those were not; a session has one folder."""
+    lines: list[str] = []
+    if request.mcp_servers:
+        names = ", ".join(one_line(server.name, 40) for server in request.mcp_servers)
+        lines.append(
+            f"MCP servers of the editor are not used ({names}): `swecli mcp add` and `swecli mcp approve`, in a "
+            "terminal, let swecli use them everywhere"
+        )
+    if request.additional_directories:
+        names = ", ".join(one_line(folder, 80) for folder in request.additional_directories)
+        lines.append(f"a session has one folder; others are read when you allow it: {names}")
+    return lines
 
 
 def _code_of(error: SwecliError) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from acp.helpers import plan_entry, text_block, update_plan
@@ -50,7 +50,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.ids import uuid7
-from swecli.models.message import AskRequest, ToolCall
+from swecli.models.message import AskRequest, Decision, ToolCall
 from swecli.models.message import Usage as CountedUsage
 from swecli.text import fence, sanitize
 from swecli.tools.limits import HeadTail, strip_terminal_codes
@@ -83,9 +83,11 @@ _SHOWN_OUTPUT = 2_000, 6_000  # characters of its head and of its tail
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call that the editor shows and that has not ended."""
+    """A call that the editor shows and that has not ended. One that was allowed and never began is of a task, whose own
+    calls have no events here, or a question about repeated calls."""
 
-    call: ToolCall
+    has_begun: bool = False
+    is_allowed: bool = False
     output: HeadTail = field(default_factory=lambda: HeadTail(*_SHOWN_OUTPUT))
     shown_at: float = 0.0
 
@@ -173,10 +175,14 @@ class TurnView:
     def ask_about(self, request: AskRequest) -> ToolCallUpdate:
         """Draw the call that a question is about, and return it as the question names it."""
         call = request.call
+        title = request.summary
+        if call.result is not None:  # it has ended: what is asked is whether to go on
+            call = replace(call, id=uuid7())
+            title = request.question
         content = show_display(request.preview, request.why)
         if request.plan:
             content = [show_text(sanitize(request.plan))]
-        fields = self._describe(call, request.summary, "pending", content)
+        fields = self._describe(call, title, "pending", content)
         if request.plan:
             fields["kind"] = "switch_mode"
         if request.preview.change is not None:  # the effects of a call are known when it is allowed
@@ -184,12 +190,20 @@ class TurnView:
         self._send_call(call, fields)
         return pending(fields)
 
+    def answer(self, call_id: str, decision: Decision) -> None:
+        """Note the answer to a question about a call."""
+        if call_id in self._calls:
+            self._calls[call_id].is_allowed = decision.allow
+
     def end(self) -> None:
-        """Close what a turn left open that was cut off."""
-        for name in [*self._calls]:
+        """Close the calls that no event has closed, in a turn that was cut off or beside it: see `_OpenCall`."""
+        for name, shown in self._calls.items():
+            was_asked_only = shown.is_allowed and not shown.has_begun
             self.editor.update(
                 ToolCallProgress(
-                    session_update="tool_call_update", tool_call_id=name, status="failed"
+                    session_update="tool_call_update",
+                    tool_call_id=name,
+                    status="completed" if was_asked_only else "failed",
                 )
             )
         self._calls.clear()
@@ -222,6 +236,7 @@ class TurnView:
         if event.call.id in self._calls:
             del fields["content"]  # what the question showed stays
         self._send_call(event.call, fields)
+        self._calls[event.call.id].has_begun = True
 
     def _show_output(self, event: ToolProgress) -> None:
         shown = self._calls.get(event.call_id)
@@ -277,7 +292,7 @@ class TurnView:
         if call.id in self._calls:
             self.editor.update(ToolCallProgress(session_update="tool_call_update", **fields))
             return
-        self._calls[call.id] = _OpenCall(call)
+        self._calls[call.id] = _OpenCall()
         self.editor.update(ToolCallStart(session_update="tool_call", **fields))
 
 

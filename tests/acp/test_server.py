@@ -301,8 +301,11 @@ async def test_without_a_model_the_editor_is_told_to_log_in() -> None:
 async def test_servers_that_the_editor_offers_are_named_as_not_used() -> None:
     server = McpServerStdio(name="files", command="/bin/false", args=[], env=[])
     async with open_editor("-m", script("s.json", "Hello.")) as opened:
-        await opened.agent.new_session(cwd=str(Path.cwd()), mcp_servers=[server])
-        await opened.editor.wait_for(lambda: "not used" in opened.editor.text())
+        await opened.agent.new_session(
+            cwd=str(Path.cwd()), mcp_servers=[server], additional_directories=["/srv/other"]
+        )
+        await opened.editor.wait_for(lambda: "one folder" in opened.editor.text())
+        assert "others are read when you allow it: /srv/other" in opened.editor.text()
         assert "MCP servers of the editor are not used (files)" in opened.editor.text()
 
 
@@ -416,3 +419,36 @@ async def test_auto_without_a_sandbox_is_not_set_by_a_click() -> None:
         session = await opened.new_session()
         with pytest.raises(RequestError, match="There is no sandbox to hold what mode auto runs"):
             await opened.agent.set_session_mode(session_id=session, mode_id="auto")
+
+
+async def test_a_call_of_a_task_is_asked_about_and_ends_with_its_turn() -> None:
+    task = {"title": "write", "prompt": "Write a.txt.", "tools": ["write_file"]}
+    model = script(
+        "s.json",
+        {"calls": [{"name": "task", "arguments": task}]},
+        write("a.txt", "1\n"),
+        "Written in the task.",
+        "Done.",
+    )
+    async with open_editor("-m", model) as opened:
+        session = await opened.new_session()
+        await opened.prompt(session, "go")
+        calls = {call["title"]: call["status"] for call in opened.editor.calls().values()}
+        assert calls["Create a.txt (+1)"] == "completed"
+        assert set(calls.values()) == {"completed"}
+    assert Path("a.txt").exists()
+
+
+async def test_a_model_that_repeats_itself_is_asked_about_without_reopening_its_call() -> None:
+    Path("a.txt").write_text("1\n")
+    again = {"calls": [{"name": "read_file", "arguments": {"path": "a.txt"}}]}
+    model = script("s.json", *[again] * 9, "Never said.")
+    async with open_editor("-m", model, answers=["reject_once"]) as opened:
+        session = await opened.new_session()
+        assert await opened.prompt(session, "go") == "max_turn_requests"
+        (asked, _), *_ = opened.editor.questions
+        assert "repeat" in (asked.title or "")
+        calls = opened.editor.calls()
+        reads = [call["status"] for name, call in calls.items() if name != asked.tool_call_id]
+        assert set(reads) == {"completed"}
+        assert "the model repeated the same calls" in opened.editor.text()
