@@ -105,9 +105,8 @@ async def serve(configurations: Configurations) -> int:
     try:
         await agent.connection.main_loop()
         task = asyncio.current_task()
-        if (
-            task is not None and task.cancelling()
-        ):  # which the library takes for the end of the input
+        # a signal, which the library takes for the end of the input
+        if task is not None and task.cancelling():
             raise asyncio.CancelledError
     finally:
         await agent.close()
@@ -302,8 +301,7 @@ class EditorAgent:
     def _get(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
         if session is None:
-            name = one_line(session_id, 60)
-            raise RequestError(_NOT_FOUND, f"The session {name} is not open. Load it first.")
+            raise _not_found(session_id, "Load it first: no session is open as")
         return session
 
     async def _close(self, session_id: str) -> None:
@@ -321,6 +319,9 @@ class EditorAgent:
             if session_id is not None:
                 await self._close(session_id)
             runtime = await asyncio.to_thread(_build, start, questions)
+            if session_id not in (None, runtime.session.id):  # it was found by its title
+                runtime.close()
+                raise _not_found(session_id or "", "There is no session")
             editor = Editor(self._lines, self.connection, runtime.session.id)
             session = EditorSession(runtime, questions, editor)
             self._sessions[editor.session_id] = session
@@ -365,6 +366,10 @@ def _build(start: Start, questions: Questions) -> Runtime:
     runtime.warm()
     settle()
     return runtime
+
+
+def _not_found(session_id: str, problem: str) -> RequestError:
+    return RequestError(_NOT_FOUND, f"{problem} {one_line(session_id, 60)}.")
 
 
 def _require_absolute(cwd: str) -> str:

@@ -314,7 +314,7 @@ async def test_a_closed_session_is_not_open_and_a_deleted_one_is_gone() -> None:
         session = await opened.new_session()
         await opened.prompt(session, "hi")
         await opened.agent.close_session(session_id=session)
-        with pytest.raises(RequestError, match="is not open. Load it first"):
+        with pytest.raises(RequestError, match="Load it first: no session is open as"):
             await opened.prompt(session, "hi again")
         await opened.agent.load_session(cwd=str(Path.cwd()), session_id=session, mcp_servers=[])
         await opened.agent._conn.send_request("session/delete", {"sessionId": session})
