@@ -143,8 +143,10 @@ class EditorAgent:
 
     async def close(self) -> None:
         """Stop and close all sessions, and the connection."""
-        for name in [*self._sessions]:
-            await self._close(name)
+        closing_all = (self._close(name) for name in [*self._sessions])
+        for outcome in await asyncio.gather(*closing_all, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                _log.error("a session could not be closed", exc_info=outcome)
         await self.connection.close()
 
     # --- the connection

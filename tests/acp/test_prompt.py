@@ -12,7 +12,7 @@ from acp.schema import BlobResourceContents, TextResourceContents
 from swecli.acp.prompt import Block, EditorPrompt, read_prompt
 from swecli.models.errors import BadInput
 
-ROOT = Path("/work/shop")
+ROOT = Path("/home/ann/shop")
 PICTURE = base64.b64encode(b"\x89PNG").decode()
 
 
@@ -23,10 +23,10 @@ def read(*blocks: Block) -> EditorPrompt:
 @pytest.mark.parametrize(
     ("uri", "mention"),
     [
-        ("file:///work/shop/src/a.py", "@src/a.py"),
-        ("file:///work/shop/src/a.py#L3:9", "@src/a.py:3-9"),
-        ("file:///work/shop/src/a.py#L3", "@src/a.py:3-3"),
-        ("file:///work/shop/my%20file.py#L3-L9", '@"my file.py":3-9'),
+        ("file:///home/ann/shop/src/a.py", "@src/a.py"),
+        ("file:///home/ann/shop/src/a.py#L3:9", "@src/a.py:3-9"),
+        ("file:///home/ann/shop/src/a.py#L3", "@src/a.py:3-3"),
+        ("file:///home/ann/shop/my%20file.py#L3-L9", '@"my file.py":3-9'),
         ("file:///etc/passwd", "file:///etc/passwd"),
         ("https://example.org/a.py", "https://example.org/a.py"),
         ("http://[", "http://["),
@@ -39,7 +39,7 @@ def test_a_link_to_a_file_of_the_workspace_becomes_a_mention(uri: str, mention: 
 
 
 def test_what_is_embedded_is_named_in_the_text_and_attached_whole() -> None:
-    buffer = TextResourceContents(uri="file:///work/shop/a.py", text="x = 1\n```\n")
+    buffer = TextResourceContents(uri="file:///home/ann/shop/a.py", text="x = 1\n```\n")
     prompt = read(text_block("explain "), resource_block(buffer))
     assert prompt.text == "explain a.py"
     assert prompt.attached == "a.py, as it is in the editor:\n````\nx = 1\n```\n\n````"
