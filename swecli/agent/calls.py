@@ -313,6 +313,12 @@ class CallRunner:
             self._running[call.id] = output
             emit(ToolStarted(call, call_summary))
 
+        async def ask(request: AskRequest) -> Decision:
+            nonlocal summary
+            if not summary:  # nothing else names a call that is cancelled before the answer
+                summary = request.summary
+            return await self._ask(request)
+
         # late: loaded with the first call
         from swecli.tools.execute import execute
 
@@ -330,14 +336,16 @@ class CallRunner:
         )
         try:
             result, summary = await execute(
-                call, toolkit.tools, ctx, toolkit.permissions, self._ask, problem=problem
+                call, toolkit.tools, ctx, toolkit.permissions, ask, problem=problem
             )
         except asyncio.CancelledError:  # the call holds its result so far
             if call.result is None:
                 call.interrupt()
             text = call.result or ""
             self._record(call, text)
-            title = f"stopped by you after {(call.duration_ms or 0) / 1000:.0f} s"
+            title = "stopped by you before it ran"
+            if call.duration_ms is not None:
+                title = f"stopped by you after {call.duration_ms / 1000:.0f} s"
             display = Display(title, strip_terminal_codes(output.text()))
             return call, summary, ToolResult(False, text, display, cancelled=True)
         finally:

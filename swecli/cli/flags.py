@@ -39,6 +39,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
     "mcp": "list, get, add, approve, remove, login, serve: servers with tools",
+    "acp": "sessions in an editor, which starts it",
     "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",
@@ -307,7 +308,7 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     A slash command or shell line passes, because it is not sent to a model, and so does a word that is not ASCII,
     because some languages have no spaces."""
     # late: most runs have no prompt
-    from swecli.repl.lines import parse_line
+    from swecli.actions.lines import parse_line
 
     if not rest and (
         not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.actions.lines import parse_line
 from swecli.cli.flags import SUBCOMMANDS, actions_named
 from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
@@ -16,7 +17,6 @@ from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
-from swecli.repl.lines import parse_line
 from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:
@@ -47,15 +47,13 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
             )
         # late: the first request is already on its way while the tools and the agent are imported
         from swecli.app import build_runtime, settle
-        from swecli.headless.writers.base import RunFacts, make_writer
+        from swecli.headless.writers.base import make_writer
 
         runtime = build_runtime(
             start, refuse, model, sessions=sessions, surroundings=surroundings, counter=counter
         )
         settle()
-        tools = tuple(spec.name for spec in runtime.agent.specs())
-        facts = RunFacts(str(start.cwd), runtime.agent.permissions.mode, tools)
-        writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr, facts)
+        writer = make_writer(args.output_format or "text", sys.stdout, sys.stderr)
         with closing(runtime):
             for line in runtime.opening_lines():
                 writer.note(f"swecli: {line}")

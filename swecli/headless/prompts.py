@@ -10,7 +10,6 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from swecli.models.errors import BadInput
 
@@ -101,30 +100,12 @@ def _parse_line(line: bytes, number: int) -> str:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"Line {number} of the input is not JSON: {error}.", _LINE_HINT) from error
-    text = _text_of(value) if isinstance(value, dict) and value.get("type") == "user" else None
+    text = value.get("text") if isinstance(value, dict) and value.get("type") == "user" else None
     if not isinstance(text, str) or not text.strip():
         raise BadInput(
             f"Line {number} of the input is not an object of type user with a text.", _LINE_HINT
         )
     return text
-
-
-def _text_of(line: dict[str, Any]) -> Any:
-    """Return the text of a line in our form, `{"text": "list files"}`, or in that of Claude Code's SDK, whose `message`
-    has a `content` of text or of blocks of text. What is returned for any other line is not text."""
-    message = line.get("message")
-    if not isinstance(message, dict):
-        return line.get("text")
-    content = message.get("content")
-    if not isinstance(content, list):
-        return content
-    texts = list[str]()
-    for block in content:
-        text = block.get("text") if isinstance(block, dict) else None
-        if not isinstance(text, str):
-            return None
-        texts.append(text)
-    return "\n".join(texts)
 
 
 async def _read_lines(descriptor: int, max_bytes: int) -> AsyncIterator[bytes]:

@@ -268,6 +268,15 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class TextChange:
+    """A file's text before and after a change."""
+
+    path: str  # absolute
+    old: str | None  # None: the file does not exist
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
     """A tool result for the user, as plain text and data without markup."""
 
@@ -275,6 +284,16 @@ class Display:
     body: str = ""
     kind: _DisplayKind = "text"
     language: str = ""
+    change: TextChange | None = None  # what the body is the diff of; None: it is no diff
+
+    def to_json(self) -> JsonObject:
+        """Return the display as JSON values. Its diff says what changes; the two texts would only repeat it."""
+        return {
+            "title": self.title,
+            "body": self.body,
+            "kind": self.kind,
+            "language": self.language,
+        }
 
 
 @dataclass(frozen=True, slots=True)

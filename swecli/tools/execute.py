@@ -83,7 +83,7 @@ async def execute(
         verdict = permissions.decide(tool, planned.plan, ctx)
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         cause = _find_cause(error, ctx)
-        return _store(call, _exception_result(call.name, cause)), _summary_without_plan(call)
+        return _store(call, _exception_result(call.name, cause)), summary_without_plan(call)
     summary = one_line(planned.plan.summary)
     refusal = await _check_permission(planned, verdict, permissions, ask)
     if planned.plan.unattended is not None and call.decision == "headless":
@@ -386,7 +386,8 @@ def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
     return error
 
 
-def _summary_without_plan(call: ToolCall) -> str:
+def summary_without_plan(call: ToolCall) -> str:
+    """Return one line on a call of which no plan is known: its tool, and what it is about."""
     about = next(
         (v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), ""
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from swecli.models.message import Display, ToolResult
+from swecli.models.message import Display, TextChange, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import ToolContext, ToolError, ToolPlan
 from swecli.tools.diffs import Diff, LineRange, unified_diff
@@ -90,7 +90,12 @@ def plan_change(
     access = ctx.guard.judge(subject)
     return ChangePlan(
         summary=f"{verb} {name} ({diff.counts})",
-        preview=Display(title=name, body=body, kind="diff"),
+        preview=Display(
+            title=name,
+            body=body,
+            kind="diff",
+            change=TextChange(str(base.path), before, after),
+        ),
         change=FileChange(base, data, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Iterator
@@ -149,18 +148,3 @@ def test_a_non_blocking_pipe_is_waited_for_with_a_notice() -> None:
 def test_piped_input_above_the_size_limit_is_refused() -> None:
     with pipe(b"x" * 101) as end, pytest.raises(BadInput, match="longer than 100 bytes"):
         read_piped(end, print, max_bytes=100)
-
-
-@pytest.mark.parametrize(
-    "content", ["list files", [{"type": "text", "text": "list"}, {"type": "text", "text": "files"}]]
-)
-def test_a_line_may_have_the_form_that_claude_codes_sdk_writes(content: object) -> None:
-    line = {"type": "user", "message": {"role": "user", "content": content}}
-    assert _parse_line(json.dumps(line).encode(), 1).split() == ["list", "files"]
-
-
-def test_a_line_with_a_block_that_is_no_text_is_refused() -> None:
-    blocks = [{"type": "text", "text": "look"}, {"type": "image", "source": {}}]
-    line = {"type": "user", "message": {"role": "user", "content": blocks}}
-    with pytest.raises(BadInput, match="Line 3 .* is not an object of type user with a text"):
-        _parse_line(json.dumps(line).encode(), 3)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from swecli.cli.flags import _format_names
-from swecli.headless.writers.base import RunFacts, make_writer
+from swecli.headless.writers.base import make_writer
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import (
     Event,
@@ -32,7 +30,6 @@ from swecli.models.events import (
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import ToolCall, ToolResult, Usage
-from tests.support.shell import ROOT
 
 KEYS = (
     "type subtype is_error duration_ms num_turns result session_id total_cost_usd usage permission_denials".split()  # noqa: SIM905
@@ -49,12 +46,9 @@ def turn_finished(text: str, reason: Any = "done", steps: int = 1) -> TurnFinish
     return TurnFinished(reason, text, Usage(), 0.0, steps, 12)
 
 
-FACTS = RunFacts("/shop", "edits", ("read_file", "run_command"))
-
-
 def write_events(style: str, events: list[Event], code: int = 0) -> tuple[str, str]:
     out, err = io.StringIO(), io.StringIO()
-    writer = make_writer(style, out, err, FACTS)
+    writer = make_writer(style, out, err)
     writer.begin()
     for event in events:
         writer.write(event)
@@ -94,7 +88,7 @@ def test_text_writes_a_restarted_answer_once_and_reports_the_retry() -> None:
 
 
 def test_formats_are_listed_without_importing_their_modules() -> None:
-    assert _format_names() == ("claude-stream-json", *FORMATS)
+    assert _format_names() == FORMATS
     code = "import sys; from swecli.cli.flags import Parser; Parser.for_run(); print(*sys.modules)"
     outcome = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -282,114 +276,3 @@ def test_a_broken_pipe_is_raised_unchanged_when_the_writer_closes() -> None:
     writer.write(turn_finished("x"))
     with pytest.raises(BrokenPipeError):
         writer.close(0)
-
-
-# Claude Code's message format
-
-
-def claude_messages(events: list[Event], code: int = 0) -> list[dict[str, Any]]:
-    return [
-        json.loads(row) for row in write_events("claude-stream-json", events, code)[0].splitlines()
-    ]
-
-
-def test_claude_stream_json_writes_the_messages_of_claude_code_in_order() -> None:
-    read = ToolCall("c2", "read_file", {"path": "a"})
-    rows = claude_messages(
-        [
-            *BEGUN,
-            ReasoningDelta("hm"),
-            TextDelta("I will "),
-            TextDelta("look."),
-            UsageReported(Usage(10, 5, 2, 3, 4), 0.5),
-            ToolStarted(read, "Read a"),
-            ToolFinished(read, "Read a", ToolResult(True, "x")),
-            DENIED,
-            StepStarted(2),
-            TextDelta("It s"),
-            StepRetried(1, 2.0, "cut off", True),
-            TextDelta("It is x."),
-            UsageReported(Usage(1, 20), 0.25),
-            turn_finished("It is x.", steps=2),
-        ]
-    )
-    assert {row["session_id"] for row in rows} == {"s-1"}
-    assert len({row["uuid"] for row in rows}) == len(rows)
-    first, *shown, last = rows
-    assert (first["type"], first["subtype"], first["model"]) == ("system", "init", "p/m")
-    assert (first["cwd"], first["permissionMode"]) == ("/shop", "acceptEdits")
-    assert first["tools"] == ["read_file", "run_command"]
-    assert [(row["type"], *row["message"]["content"][0].values()) for row in shown] == [
-        ("assistant", "thinking", "hm", ""),
-        ("assistant", "text", "I will look."),
-        ("assistant", "tool_use", "c2", "read_file", {"path": "a"}),
-        ("user", "tool_result", "c2", "x", False),
-        ("assistant", "tool_use", "c1", "write_file", {"path": "a"}),
-        ("user", "tool_result", "c1", "no", True),
-        ("assistant", "text", "It is x."),
-    ]
-    ids = [row["message"]["id"] for row in shown if row["type"] == "assistant"]
-    assert (len(set(ids[:4])), len(set(ids))) == (1, 2), "a step is one message"
-    assert shown[2]["message"]["usage"] == {
-        "input_tokens": 10,
-        "cache_creation_input_tokens": 2,
-        "cache_read_input_tokens": 5,
-        "output_tokens": 7,
-    }
-    assert (last["type"], last["subtype"], last["is_error"], last["num_turns"]) == (
-        "result",
-        "success",
-        False,
-        2,
-    )
-    assert (last["result"], last["total_cost_usd"], last["usage"]["input_tokens"]) == (
-        "It is x.",
-        0.75,
-        11,
-    )
-    assert last["permission_denials"] == [
-        {"tool_name": "write_file", "tool_use_id": "c1", "tool_input": {"path": "a"}}
-    ]
-    assert last["duration_api_ms"] >= 0
-
-
-@pytest.mark.parametrize(
-    ("event", "code", "subtype"),
-    [
-        (TurnFailed("gone", "Try again.", 75), 75, "error_during_execution"),
-        (turn_finished("", "max_turns"), 53, "error_max_turns"),
-        (turn_finished("", "max_budget"), 53, "error_max_budget_usd"),
-    ],
-)
-def test_claude_stream_json_ends_an_unsuccessful_turn_with_a_matching_error_subtype(
-    event: Event, code: int, subtype: str
-) -> None:
-    rows = claude_messages([*BEGUN, TextDelta("I be"), event], code)
-    assert [row["type"] for row in rows] == ["system", "assistant", "result"]
-    assert (rows[-1]["subtype"], rows[-1]["is_error"]) == (subtype, True)
-
-
-def test_the_claude_code_sdk_reads_claude_stream_json(tmp_path: Path) -> None:
-    """Run only where that package is installed: it has fifteen dependencies, too many for a development dependency."""
-    if importlib.util.find_spec("claude_code_sdk") is None:
-        pytest.skip("claude-code-sdk is not installed")
-    file = tmp_path / "rows"
-    file.write_text(
-        write_events(
-            "claude-stream-json", [*BEGUN, TextDelta("hello"), DENIED, turn_finished("hello")]
-        )[0]
-    )
-    outcome = subprocess.run(
-        [sys.executable, "-m", "tests.support.claude_reader", str(file)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    kinds = [
-        "SystemMessage",
-        "AssistantMessage",
-        "AssistantMessage",
-        "UserMessage",
-        "ResultMessage",
-    ]
-    assert outcome.stdout.split() == kinds, outcome.stderr

@@ -275,7 +275,7 @@ async def test_a_task_that_fails_or_answers_nothing_returns_a_result(fails: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["json", "stream-json", "claude-stream-json"])
+@pytest.mark.parametrize("form", ["json", "stream-json"])
 def test_the_cost_of_a_task_is_in_the_headless_result(form: str) -> None:
     asked = {
         "calls": [{"name": "task", "arguments": {"title": "look", "prompt": "Look."}}],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -281,3 +282,33 @@ async def test_the_time_of_a_turn_does_not_include_the_wait_for_an_answer() -> N
     assert Path("a.txt").exists()
     assert finished.duration_ms < 1_000
     runtime.close()
+
+
+async def test_a_call_that_is_cancelled_at_its_question_ends_with_its_event() -> None:
+    asked = asyncio.Event()
+    seen: list[Event] = []
+
+    async def never_answer(request: AskRequest) -> Decision:
+        asked.set()
+        await asyncio.sleep(3600)
+        return YES
+
+    runtime = make_runtime([calls(("write_file", {"path": "a.txt", "content": "hello\n"}))])
+    runtime.agent.toolkit = replace(runtime.agent.toolkit, ask=never_answer)
+
+    async def consume() -> None:
+        async with aclosing(runtime.agent.run(runtime.agent.prepare("write"))) as events:
+            async for event in events:
+                seen.append(event)
+
+    task = asyncio.create_task(consume())
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    last = seen[-1]
+    assert isinstance(last, ToolFinished)
+    assert (last.call.name, last.summary) == ("write_file", "Create a.txt (+1)")
+    assert last.result.cancelled
+    assert last.result.for_user.title == "stopped by you before it ran"
+    assert not Path("a.txt").exists()

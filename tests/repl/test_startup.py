@@ -158,6 +158,7 @@ print("\\n".join(seen))
         "rich",
         "typer",
         "mcp",
+        "acp",
     }
     assert not heavy & loaded
     assert len(loaded) > 100  # it was drawn

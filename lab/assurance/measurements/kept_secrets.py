@@ -22,7 +22,7 @@ from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 _SEED = 5
 _PIECE = 10  # characters of a key that may not be anywhere together
 _MODELS = (f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}")
-_FORMATS = ("text", "json", "stream-json", "claude-stream-json")
+_FORMATS = ("text", "json", "stream-json")
 # the ways in which a service, or a command, says the key
 _ECHOES: dict[str, Callable[[str], list[Reply | Refusal]]] = {
     "refused with 401": lambda key: [Refusal(401, f"Incorrect API key provided: {key}.")],

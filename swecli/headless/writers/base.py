@@ -22,7 +22,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.json_value import dumps
-from swecli.models.message import Mode, ToolCall, Usage
+from swecli.models.message import ToolCall, Usage
 from swecli.text import one_line, sanitize
 
 _INTERRUPTED = (129, 130, 143)  # exit codes
@@ -128,19 +128,10 @@ class TurnSummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What is true of all turns of a run, for formats that begin with it."""
-
-    cwd: str = ""
-    mode: Mode = "ask"
-    tools: tuple[str, ...] = ()  # the names of those that the model is offered
-
-
-def make_writer(name: str, out: TextIO, err: TextIO, facts: RunFacts = RunFacts()) -> Writer:
+def make_writer(name: str, out: TextIO, err: TextIO) -> Writer:
     """Return a writer of an output format, one of the modules beside this one."""
     module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
-    return module.FORMAT(out, err, facts)  # type: ignore[no-any-return]  # a Writer, by the rule of this folder
+    return module.FORMAT(out, err)  # type: ignore[no-any-return]  # a Writer, by the rule of this folder
 
 
 class Writer:
@@ -151,8 +142,7 @@ class Writer:
 
     answers_last = False
 
-    def __init__(self, out: TextIO, err: TextIO, facts: RunFacts = RunFacts()) -> None:
-        self.facts = facts
+    def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
         self._is_broken = False  # writing failed once

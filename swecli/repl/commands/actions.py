@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swecli.actions import builtin
-from swecli.config.trust import TrustLedger
-from swecli.discovery import find_declared
-from swecli.models.action import Action, ActionResult, Face, Family, Need
+from swecli.actions import in_session
+from swecli.actions.in_session import find_session_actions, works_on_session
+from swecli.models.action import Action, ActionResult, Face, Family
 from swecli.models.errors import BusyElsewhere, SwecliError
 from swecli.repl.commands.base import Command, CommandContext, Run
 from swecli.repl.commands.open_elsewhere import has_changed_elsewhere
 
-_ON_SESSION = (Need.SESSION, Need.NAMED_SESSION, Need.NEW_SESSION, Need.CONTEXT, Need.ANSWER)
-
 if TYPE_CHECKING:  # names complete before these are loaded
-    from swecli.app import Runtime
     from swecli.models.events import Event
-
-_SUBJECTS: Mapping[Need, Callable[[Runtime], object]] = {
-    Need.CONTEXT: lambda runtime: runtime,
-    Need.ANSWER: lambda runtime: runtime,
-    Need.AGENT: lambda runtime: runtime,
-    Need.ANY_CONFIGURATION: lambda runtime: runtime.start,
-    Need.SETTINGS: lambda runtime: replace(runtime.start, settings=runtime.settings),
-    Need.LEARNING: lambda runtime: runtime.learning,
-    Need.REFLECTING: lambda runtime: runtime.learning,
-    Need.TRUST: lambda runtime: TrustLedger.find(runtime.start.paths),
-}
 
 
 class SessionFace(Face):
@@ -68,11 +53,7 @@ async def perform(
     face: Face | None = None,
 ) -> ActionResult:
     """Perform an action with the rest of a line; `name` is the action as it was typed. Raises SwecliError."""
-    runtime = ctx.runtime
-    find_subject = _SUBJECTS.get(action.needs)
-    subject = find_subject(runtime) if find_subject else runtime.sessions
-    request = action.read(line, name, runtime.cwd)
-    return await action.perform(subject, replace(request, face=face or SessionFace(ctx)))
+    return await in_session.perform(ctx.runtime, action, line, name, face or SessionFace(ctx))
 
 
 def command_of(declared: Action | Family) -> Command:
@@ -96,8 +77,7 @@ def command_of(declared: Action | Family) -> Command:
 
 def _on_stored_session(declared: Action | Family, run: Run) -> Run:
     """Return a function that first loads what another process did in the session, if the action works on one."""
-    actions = declared.actions if isinstance(declared, Family) else (declared,)
-    if not any(action.needs in _ON_SESSION for action in actions):
+    if not works_on_session(declared):
         return run
 
     async def load_and_run(ctx: CommandContext, args: str) -> None:
@@ -137,16 +117,5 @@ def in_own_form(declared: Action | Family) -> Callable[[Run], Command]:
 
 def derived_commands(own_forms: Sequence[Command]) -> list[Command]:
     """Return the commands of all declared actions, but for those that have a form of their own."""
-    families = find_declared(builtin, Family)
-    members = [action for family in families for action in family.actions]
-    declared: list[Action | Family] = [
-        *(family for family in families if family.in_session),
-        *(
-            action
-            for action in find_declared(builtin, Action)
-            if action.in_session and action not in members
-        ),
-        *(action for action in members if action.is_command),
-    ]
     taken = {command.name for command in own_forms}
-    return [command_of(action) for action in declared if action.name not in taken]
+    return [command_of(action) for action in find_session_actions() if action.name not in taken]

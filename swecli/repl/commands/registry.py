@@ -1,32 +1,18 @@
-"""Discover slash commands: built-in ones, declared actions, those of installed packages and of a trusted project.
-
-A project defines commands as Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
-`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
-front matter has `description` and `argument-hint`.
-"""
+"""Discover slash commands: built-in ones, declared actions, those of installed packages and of a trusted project."""
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
-from swecli.config.front_matter import front_matter
-from swecli.config.project_files import find_command_files, is_inside
+from swecli.actions.project_commands import ProjectCommand, find_project_commands
 from swecli.config.trust import FolderTrust
 from swecli.discovery import find_declared, index_by_name
-from swecli.models.errors import BadInput
-from swecli.regular_files import read_regular
 from swecli.repl.commands import builtin
 from swecli.repl.commands.actions import derived_commands
 from swecli.repl.commands.base import Command, CommandContext
 from swecli.similar_names import similar_names
-from swecli.text import decode_text
 
 _ENTRY_POINTS = "swecli.commands"
-_MAX_LENGTH = 32_768  # characters
-_PLACEHOLDER = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
 
 
 class CommandTable:
@@ -59,7 +45,8 @@ class CommandTable:
 
     def add_project(self, trust: FolderTrust) -> None:
         """Add the trusted commands of a project whose names are not used yet."""
-        added = [command for command in _project_commands(trust) if self.find(command.name) is None]
+        unused = [each for each in find_project_commands(trust) if self.find(each.name) is None]
+        added = [_make_command(each) for each in unused]
         self._replace([*self.commands, *added])
 
     def find(self, name: str) -> Command | None:
@@ -75,46 +62,10 @@ class CommandTable:
         return list(dict.fromkeys(self._by_word[candidate].name for candidate in words))[:count]
 
 
-def _project_commands(trust: FolderTrust) -> list[Command]:
-    """Return the trusted commands of a project's folders, the first of each name. Links that lead out are skipped."""
-    commands: dict[str, Command] = {}
-    for path in find_command_files(trust.root):
-        name = path.stem.lower()
-        if name in commands or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
-            continue
-        try:
-            data = read_regular(path)
-        except OSError:
-            continue
-        if not trust.objection(path, data):
-            commands[name] = _make_command(name, path, decode_text(data))
-    return list(commands.values())
-
-
-def _make_command(name: str, path: Path, text: str) -> Command:
-    """Return a command that sends the body of this text, which is that of `path`."""
-    fields, body = front_matter(text)
+def _make_command(declared: ProjectCommand) -> Command:
+    """Return the slash command that sends a project's template."""
 
     async def run(ctx: CommandContext, args: str) -> None:
-        ctx.program.steer(_expand_template(path, body.strip(), args))
+        ctx.program.steer(declared.expand(args))
 
-    help = fields.get("description") or f"Send {'/'.join(path.parts[-3:])}"
-    return Command(name, (), fields.get("argument-hint", ""), help=help, run=run)
-
-
-def _expand_template(path: Path, body: str, args: str) -> str:
-    """Return a template's text with the arguments. Raises BadInput if it is empty or too long."""
-    if not body:
-        raise BadInput(f"{path} has no text to send.")
-    if len(body) > _MAX_LENGTH:
-        raise BadInput(f"{path} is longer than {_MAX_LENGTH:,} characters.")
-    try:
-        words = shlex.split(args)
-    except ValueError:
-        words = args.split()
-    values = {str(number): word for number, word in enumerate(words[:9], 1)}
-    values["ARGUMENTS"] = args
-    expanded = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), body)
-    if args and expanded == body:
-        return f"{body}\n\n{args}"
-    return expanded
+    return Command(declared.name, (), declared.hint, help=declared.help, run=run)

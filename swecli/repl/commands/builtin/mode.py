@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from swecli.actions.choices import MODE_HELP
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES, Mode
+from swecli.models.message import MODES
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
 
-_MODE_HELP: dict[Mode, str] = {
-    "ask": "ask before edits and before commands that do more than read",
-    "edits": "edit files in this folder without asking, and run commands in the sandbox if there is one",
-    "plan": "read only: edits and commands that do more than read are refused",
-    "auto": "run everything without asking, but for secrets, protected files and your ask and deny rules",
-}
-
 
 @command(
-    usage="[ask|edits|plan|auto]", complete=lambda runtime: list(_MODE_HELP.items()), concurrent="*"
+    usage="[ask|edits|plan|auto]", complete=lambda runtime: list(MODE_HELP.items()), concurrent="*"
 )
 async def _mode(ctx: CommandContext, args: str) -> None:
     """Show or change what runs without asking"""
@@ -28,7 +22,7 @@ async def _mode(ctx: CommandContext, args: str) -> None:
     present = ctx.runtime.agent.permissions.mode
     ctx.screen.table(
         ("", "mode", "what it does"),
-        [("now" if mode == present else "", mode, _MODE_HELP[mode]) for mode in MODES],
+        [("now" if mode == present else "", mode, MODE_HELP[mode]) for mode in MODES],
     )
 
 
@@ -52,7 +46,7 @@ async def _set_mode(ctx: CommandContext, wanted: str) -> None:
         ctx.screen.note(f"mode {ctx.runtime.agent.permissions.mode} · nothing was changed")
         return
     ctx.runtime.set_mode(chosen)
-    ctx.screen.note(f"mode {chosen} · {_MODE_HELP[chosen]}")
+    ctx.screen.note(f"mode {chosen} · {MODE_HELP[chosen]}")
 
 
 async def _confirm_auto(ctx: CommandContext) -> bool:

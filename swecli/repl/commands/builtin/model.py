@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from swecli.models.action import Values
+from swecli.actions.choices import find_models
 from swecli.models.counts import format_tokens
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
@@ -14,22 +14,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 
-def _complete_models(runtime: Runtime) -> Values:
-    # late: not needed before the first prompt
-    from swecli.llm.endpoints import HOSTED
-
-    named = {runtime.agent.model.name: "current"}
-    named.setdefault(runtime.settings.model, "chosen at the start")
-    named.setdefault("demo", "an offline tour")
-    for entry in runtime.settings.models:
-        named.setdefault(entry.name, "your own")
-    for service in HOSTED:
-        named.setdefault(service.default_model, f"{service.name}'s default")
-    named.pop("", None)  # of settings without a model, and of services without a default
-    return list(named.items())
-
-
-@command(usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=_complete_models)
+@command(usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=find_models)
 async def _model(ctx: CommandContext, args: str) -> None:
     """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime = ctx.runtime

@@ -1,0 +1,35 @@
+"""What a session's permission mode and model can be set to, each with a line for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from swecli.models.action import Values
+from swecli.models.message import Mode
+
+if TYPE_CHECKING:
+    from swecli.app import Runtime
+
+MODE_HELP: Mapping[Mode, str] = {
+    "ask": "ask before edits and before commands that do more than read",
+    "edits": "edit files in this folder without asking, and run commands in the sandbox if there is one",
+    "plan": "read only: edits and commands that do more than read are refused",
+    "auto": "run everything without asking, but for secrets, protected files and your ask and deny rules",
+}
+
+
+def find_models(runtime: Runtime) -> Values:
+    """Return the names of the models to choose from, the current one first."""
+    # late: not needed before the first prompt
+    from swecli.llm.endpoints import HOSTED
+
+    named = {runtime.agent.model.name: "current"}
+    named.setdefault(runtime.settings.model, "chosen at the start")
+    named.setdefault("demo", "an offline tour")
+    for entry in runtime.settings.models:
+        named.setdefault(entry.name, "your own")
+    for service in HOSTED:
+        named.setdefault(service.default_model, f"{service.name}'s default")
+    named.pop("", None)  # of settings without a model, and of services without a default
+    return list(named.items())

@@ -1,0 +1,69 @@
+"""The commands of a project: Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
+
+`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
+front matter has `description` and `argument-hint`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from swecli.config.front_matter import front_matter
+from swecli.config.project_files import find_command_files, is_inside
+from swecli.config.trust import FolderTrust
+from swecli.models.errors import BadInput
+from swecli.regular_files import read_regular
+from swecli.text import decode_text
+
+_MAX_LENGTH = 32_768  # characters
+_PLACEHOLDER = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCommand:
+    """A template of a project. `hint` shows its arguments, "" for none."""
+
+    name: str
+    help: str
+    hint: str
+    path: Path
+    body: str
+
+    def expand(self, args: str) -> str:
+        """Return the text with the arguments. Raises BadInput if it is empty or too long."""
+        if not self.body:
+            raise BadInput(f"{self.path} has no text to send.")
+        if len(self.body) > _MAX_LENGTH:
+            raise BadInput(f"{self.path} is longer than {_MAX_LENGTH:,} characters.")
+        try:
+            words = shlex.split(args)
+        except ValueError:
+            words = args.split()
+        values = {str(number): word for number, word in enumerate(words[:9], 1)}
+        values["ARGUMENTS"] = args
+        expanded = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), self.body)
+        if args and expanded == self.body:
+            return f"{self.body}\n\n{args}"
+        return expanded
+
+
+def find_project_commands(trust: FolderTrust) -> list[ProjectCommand]:
+    """Return the trusted commands of a project's folders, the first of each name. Links that lead out are skipped."""
+    commands: dict[str, ProjectCommand] = {}
+    for path in find_command_files(trust.root):
+        name = path.stem.lower()
+        if name in commands or not re.fullmatch(r"[\w-]+", name) or not is_inside(path, trust.root):
+            continue
+        try:
+            data = read_regular(path)
+        except OSError:
+            continue
+        if not trust.objection(path, data):
+            fields, body = front_matter(decode_text(data))
+            help = fields.get("description") or f"Send {'/'.join(path.parts[-3:])}"
+            hint = fields.get("argument-hint", "")
+            commands[name] = ProjectCommand(name, help, hint, path, body.strip())
+    return list(commands.values())
