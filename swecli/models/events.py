@@ -14,7 +14,15 @@ from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
 
 FinishReason = Literal[
-    "done", "max_turns", "max_budget", "loop", "length", "refusal", "content_filter", "cancelled"
+    "done",
+    "max_turns",
+    "max_budget",
+    "loop",
+    "length",
+    "refusal",
+    "content_filter",
+    "cancelled",
+    "hook",
 ]
 
 

@@ -44,6 +44,7 @@ class AsyncQueryProcessor:
         interaction = 0
         has_output = False
         try:
+            await program.agent.admit(query)
             turn = program.agent.prepare(query)
         except BadInput:  # nothing was sent: put the query back into the input line
             program.session_manager.drop_query()
