@@ -123,8 +123,8 @@ class ToolCall:
     `result` is the text sent to the model (None: not recorded yet). `error` says for people what went wrong, None if
     nothing did; what became of the call is its `status`. `approved` is None if no approval was needed; `decision` is
     who decided ("mode", "rule", "user", "session", "headless", "hook"), `reason` what the user typed: why it was
-    refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the size of `result` in its message's
-    `encoding`. `effects` is what the call does if it is permitted and succeeds.
+    refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the size of `result` in its
+    message's `encoding`. `effects` is what the call does if it is permitted and succeeds.
     """
 
     id: str
