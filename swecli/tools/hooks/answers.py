@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -84,7 +85,7 @@ def read_answer(hook: Hook, code: int, output: str, errors: str) -> Answer:
     """Return what a hook has answered that ended by itself."""
     if code == BLOCKED:
         return Answer(Verdict.DENY, reason=_limited(errors.strip()) or _NO_REASON)
-    text = output.strip()
+    text = _without_promise(output.strip())
     value: Json = None
     problem = ""
     if text.startswith("{"):
@@ -103,6 +104,13 @@ def read_answer(hook: Hook, code: int, output: str, errors: str) -> Answer:
     return Answer(context=_limited(text) if is_context else "")
 
 
+def _without_promise(text: str) -> str:
+    """Return an output without a first line by which a hook says that it goes on in the background: here its end is
+    waited for."""
+    first, _, rest = text.partition("\n")
+    return rest.strip() if re.fullmatch(r'\{\s*"async"\s*:\s*true\b.*\}', first.strip()) else text
+
+
 def _read_object(hook: Hook, value: JsonObject) -> Answer:
     message = _text(value, "systemMessage")
     answer = Answer(
@@ -118,7 +126,9 @@ def _read_object(hook: Hook, value: JsonObject) -> Answer:
             named = one_line(str(specific.get("hookEventName")), 40)
             return failed(hook, f"its answer is for the event {named}")
         answer = _read_specific(answer, specific)
-    return replace(answer, reason=answer.reason or _NO_REASON) if answer.is_refusal else answer
+    if answer.is_refusal and not answer.reason:
+        answer = replace(answer, reason=message.strip() or _NO_REASON)
+    return answer
 
 
 def _read_specific(answer: Answer, specific: JsonObject) -> Answer:

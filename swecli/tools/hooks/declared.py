@@ -153,8 +153,6 @@ def _read_hook(name: str, event: HookEvent, matcher: str, entry: Json) -> Hook:
     condition = entry.get("if", "")
     if not _is_text(condition):
         raise ValueError("its if is not a text")
-    if entry.get("async") or entry.get("asyncRewake"):
-        raise ValueError("it is asynchronous, and every hook is waited for here")
     if entry.get("shell", "bash") != "bash":
         raise ValueError("its shell is another one than bash")
     seconds = entry.get("timeout")

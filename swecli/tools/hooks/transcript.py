@@ -14,7 +14,7 @@ from swecli.models.session import Session
 
 class Transcript:
     """One file for each session of a run, in a private folder that goes with the run. Messages are added when the next
-    hook is asked."""
+    hook is asked, without spaces between the signs of JSON: shell scripts look for `"role":"assistant"`."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="swecli-transcripts-")
@@ -35,7 +35,7 @@ class Transcript:
                         "sessionId": session.id,
                         "timestamp": message.created_at.isoformat(),
                     }
-                    stream.write(json.dumps(line) + "\n")
+                    stream.write(json.dumps(line, separators=(",", ":")) + "\n")
         if new:
             self._written[session.id] = new[-1].id or last
         return file
