@@ -73,6 +73,7 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
             raise BadInput(f"{own[0].hook.name} is yours: it runs without an approval.")
     else:
         chosen = [one for one in hooks if one.state is not HookState.ON]
+    on = [one for one in hooks if one.scope == "project" and one.state is HookState.ON]
     if not chosen:
         return ActionResult([], ("No hook waits for your approval.",))
     texts = {one.hook.name: one.record(outside=outside) for one in chosen}
@@ -89,12 +90,14 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
         verdict = f"nothing was approved{asked.face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     _check_unchanged(start, texts, outside=outside)
+    # hooks may have changed their places: what is recorded under a name may be the approval of another one
+    texts = {one.hook.name: one.record(outside=one.runs_outside) for one in on} | texts
     try:
         TrustLedger.find(start.paths).approve_hooks(chosen[0].root, texts)
     except OSError as error:
         raise _not_recorded(error) from error
     line = f"{pluralize(len(chosen), 'hook')} approved: asked from the next message on"
-    return ActionResult([*texts], (*pieces, line))
+    return ActionResult([one.hook.name for one in chosen], (*pieces, line))
 
 
 def withdraw_hooks(start: Start) -> ActionResult:

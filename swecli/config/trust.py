@@ -156,10 +156,12 @@ class TrustLedger:
         """Record what the user approved of hooks, by their names. Raises OSError."""
         previous = self.trust_in(root)
         now = time.time()
-        added = {
-            name: ApprovedFile.from_bytes(text.encode("utf-8"), now) for name, text in texts.items()
-        }
-        self._write(replace(previous, hooks={**previous.hooks, **added}))
+        hooks = dict(previous.hooks)
+        for name, text in texts.items():
+            file = ApprovedFile.from_bytes(text.encode("utf-8"), now)
+            if name not in hooks or hooks[name].digest != file.digest:
+                hooks[name] = file
+        self._write(replace(previous, hooks=hooks))
 
     def forget_hooks(self, root: Path) -> int:
         """Withdraw the approval of all hooks of a folder. Returns how many there were. Raises OSError."""

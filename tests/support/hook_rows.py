@@ -139,8 +139,12 @@ def _permission(behavior: str) -> str:
 _DENY = _decision("deny")
 _ALLOW = _decision("allow")
 _ASK = _decision("ask")
+_STOP = json.dumps({"continue": False, "stopReason": "WORD-STOP"})
 _CHANGED = {"updatedInput": {"command": "echo changed >> ran.txt", "access": "write"}}
+_ONLY_CHANGED = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **_CHANGED}})
 _BLOCK = json.dumps({"decision": "block", "reason": "WORD-REASON"})
+_ONCE = "[ -e once ] && exit 0; touch once"  # of a hook that answers only the first time
+_MUCH = "head -c 2100000 /dev/zero | tr '\\0' x"
 _NOTHING: tuple[str, ...] = ()
 _FAILING = ("echo first >> ran.txt; exit 7",)
 _TWO = ("echo first >> ran.txt", "echo second >> ran.txt")
@@ -168,7 +172,11 @@ ROWS = [
     Row("before: deny, exit 1", [Answer(output=_DENY, code=1)]),
     Row("before: deny, exit 3", [Answer(output=_DENY, code=3)]),
     Row("before: deny, no mode asks", [Answer(output=_DENY)], mode="bypassPermissions"),
-    Row("before: exit 2, no mode asks", [Answer(errors="WORD-ERROR", code=2)], mode="bypassPermissions"),
+    Row(
+        "before: exit 2, no mode asks",
+        [Answer(errors="WORD-ERROR", code=2)],
+        mode="bypassPermissions",
+    ),
     Row("before: ask", [Answer(output=_ASK)]),
     Row("before: ask, not allowed", [Answer(output=_ASK)], allow=_NOTHING),
     Row("before: ask, no mode asks", [Answer(output=_ASK)], mode="bypassPermissions"),
@@ -177,25 +185,47 @@ ROWS = [
     Row("before: allow, exit 1", [Answer(output=_ALLOW, code=1)], allow=_NOTHING),
     Row("before: allow, a deny rule", [Answer(output=_ALLOW)], deny=("Bash(echo *)",)),
     Row("before: allow, an ask rule", [Answer(output=_ALLOW)], ask=("Bash(echo *)",)),
-    Row("before: changed and allowed", [Answer(output=_decision("allow", **_CHANGED))], allow=_NOTHING),
-    Row("before: changed", [Answer(output=json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **_CHANGED}}))]),
-    Row("before: changed, not allowed", [Answer(output=json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **_CHANGED}}))], allow=_NOTHING),
-    Row("before: changed to what a rule denies", [Answer(output=_decision("allow", **_CHANGED))], deny=("Bash(echo changed:*)",)),
-    Row("before: changed to nonsense", [Answer(output=_decision("allow", updatedInput={"command": 7}))]),
-    Row("before: old approve", [Answer(output='{"decision": "approve", "reason": "WORD-REASON"}')], allow=_NOTHING),
+    Row(
+        "before: changed and allowed",
+        [Answer(output=_decision("allow", **_CHANGED))],
+        allow=_NOTHING,
+    ),
+    Row("before: changed", [Answer(output=_ONLY_CHANGED)]),
+    Row("before: changed, not allowed", [Answer(output=_ONLY_CHANGED)], allow=_NOTHING),
+    Row(
+        "before: changed to what a rule denies",
+        [Answer(output=_decision("allow", **_CHANGED))],
+        deny=("Bash(echo changed:*)",),
+    ),
+    Row(
+        "before: changed to nonsense",
+        [Answer(output=_decision("allow", updatedInput={"command": 7}))],
+    ),
+    Row(
+        "before: old approve",
+        [Answer(output='{"decision": "approve", "reason": "WORD-REASON"}')],
+        allow=_NOTHING,
+    ),
     Row("before: old block", [Answer(output=_BLOCK)]),
     Row("before: old block, exit 1", [Answer(output=_BLOCK, code=1)]),
-    Row("before: continue false", [Answer(output='{"continue": false, "stopReason": "WORD-STOP"}')]),
-    Row("before: continue false, two calls", [Answer(output='{"continue": false, "stopReason": "WORD-STOP"}')], commands=_TWO),
+    Row("before: continue false", [Answer(output=_STOP)]),
+    Row("before: continue false, two calls", [Answer(output=_STOP)], commands=_TWO),
     Row("before: context", [Answer(output=_context("PreToolUse"))]),
     Row("before: a message for the user", [Answer(output='{"systemMessage": "WORD-MESSAGE"}')]),
     Row("before: allow and deny", [Answer(output=_ALLOW), Answer(output=_DENY)]),
     Row("before: ask and allow", [Answer(output=_ASK), Answer(output=_ALLOW)]),
     Row("before: deny and exit 1", [Answer(output=_DENY), Answer(errors="WORD-ERROR", code=1)]),
     Row("before: exit 2 and allow", [Answer(errors="WORD-ERROR", code=2), Answer(output=_ALLOW)]),
-    Row("before: 2.1 MB of text", [Answer(before="head -c 2100000 /dev/zero | tr '\\0' x")]),
-    Row("before: 2.1 MB of errors, exit 2", [Answer(before="head -c 2100000 /dev/zero | tr '\\0' x >&2", errors="WORD-ERROR", code=2)]),
-    Row("before: it deletes its own program", [Answer(before="rm 0.sh", output=_DENY)], commands=_TWO),
+    Row("before: 2.1 MB of text", [Answer(before=_MUCH)]),
+    Row(
+        "before: 2.1 MB of errors, exit 2",
+        [Answer(before=f"{_MUCH} >&2", errors="WORD-ERROR", code=2)],
+    ),
+    Row(
+        "before: it deletes its own program",
+        [Answer(before="rm 0.sh", output=_DENY)],
+        commands=_TWO,
+    ),
     Row("before: two calls", [Answer(errors="WORD-ERROR", code=2)], commands=_TWO),
     Row("matcher: none", [Answer(matcher=None, code=2)]),
     Row("matcher: empty", [Answer(matcher="", code=2)]),
@@ -209,33 +239,60 @@ ROWS = [
     Row("matcher: comma and space", [Answer(matcher="Edit, Bash", code=2)]),
     Row("matcher: part of a name with a comma", [Answer(matcher="Edit,Bas", code=2)]),
     Row("matcher: hyphen", [Answer(matcher="mcp__my-server__tool|Bash", code=2)]),
-    Row("matcher: part of a name with a hyphen", [Answer(matcher="mcp__my-server__tool|Bas", code=2)]),
+    Row(
+        "matcher: part of a name with a hyphen",
+        [Answer(matcher="mcp__my-server__tool|Bas", code=2)],
+    ),
     Row("matcher: dot star", [Answer(matcher="B.*", code=2)]),
     Row("matcher: expression in the middle", [Answer(matcher="a[s]h", code=2)]),
     Row("matcher: anchored expression", [Answer(matcher="^as", code=2)]),
     Row("matcher: broken expression", [Answer(matcher="Bash(", code=2)]),
     Row("if: the command", [Answer(more={"if": "Bash(echo *)"}, code=2)]),
     Row("if: another command", [Answer(more={"if": "Bash(git *)"}, code=2)]),
-    Row("if: the second of two", [Answer(more={"if": "Bash(ls *)"}, code=2)], commands=("echo first >> ran.txt; ls -l",)),
+    Row(
+        "if: the second of two",
+        [Answer(more={"if": "Bash(ls *)"}, code=2)],
+        commands=("echo first >> ran.txt; ls -l",),
+    ),
     Row("if: prefix", [Answer(more={"if": "Bash(echo:*)"}, code=2)]),
     Row("if: another tool", [Answer(more={"if": "Read(*)"}, code=2)]),
     Row("if: the tool", [Answer(more={"if": "Bash"}, code=2)]),
-    Row("args: the words of the command", [Answer(command="sh", more={"args": ["-c", "cat > /dev/null; exit 2"]})]),
+    Row(
+        "args: the words of the command",
+        [Answer(command="sh", more={"args": ["-c", "cat > /dev/null; exit 2"]})],
+    ),
     Row("after: text", [Answer("PostToolUse", output="WORD-OUTPUT")]),
     Row("after: exit 1", [Answer("PostToolUse", errors="WORD-ERROR", code=1)]),
     Row("after: exit 2", [Answer("PostToolUse", errors="WORD-ERROR", code=2)]),
     Row("after: block", [Answer("PostToolUse", output=_BLOCK)]),
     Row("after: context", [Answer("PostToolUse", output=_context("PostToolUse"))]),
-    Row("after: continue false", [Answer("PostToolUse", output='{"continue": false, "stopReason": "WORD-STOP"}')]),
-    Row("after: a failing call", [Answer("PostToolUse"), Answer("PostToolUseFailure", output=_context("PostToolUseFailure"))], commands=_FAILING),
-    Row("after: a failing call, exit 2", [Answer("PostToolUseFailure", errors="WORD-ERROR", code=2)], commands=_FAILING),
-    Row("after: a refused call", [Answer("PostToolUse"), Answer("PostToolUseFailure"), Answer(output=_DENY)]),
+    Row("after: continue false", [Answer("PostToolUse", output=_STOP)]),
+    Row(
+        "after: a failing call",
+        [
+            Answer("PostToolUse"),
+            Answer("PostToolUseFailure", output=_context("PostToolUseFailure")),
+        ],
+        commands=_FAILING,
+    ),
+    Row(
+        "after: a failing call, exit 2",
+        [Answer("PostToolUseFailure", errors="WORD-ERROR", code=2)],
+        commands=_FAILING,
+    ),
+    Row(
+        "after: a refused call",
+        [Answer("PostToolUse"), Answer("PostToolUseFailure"), Answer(output=_DENY)],
+    ),
     Row("prompt: text", [Answer("UserPromptSubmit", None, output="WORD-OUTPUT")]),
     Row("prompt: context", [Answer("UserPromptSubmit", None, output=_context("UserPromptSubmit"))]),
-    Row("prompt: exit 1", [Answer("UserPromptSubmit", None, output="WORD-OUTPUT", errors="WORD-ERROR", code=1)]),
+    Row(
+        "prompt: exit 1",
+        [Answer("UserPromptSubmit", None, output="WORD-OUTPUT", errors="WORD-ERROR", code=1)],
+    ),
     Row("prompt: exit 2", [Answer("UserPromptSubmit", None, errors="WORD-ERROR", code=2)]),
     Row("prompt: block", [Answer("UserPromptSubmit", None, output=_BLOCK)]),
-    Row("prompt: continue false", [Answer("UserPromptSubmit", None, output='{"continue": false, "stopReason": "WORD-STOP"}')]),
+    Row("prompt: continue false", [Answer("UserPromptSubmit", None, output=_STOP)]),
     Row("prompt: a matcher is ignored", [Answer("UserPromptSubmit", "Bash", output="WORD-OUTPUT")]),
     Row("start: text", [Answer("SessionStart", None, output="WORD-OUTPUT")]),
     Row("start: context", [Answer("SessionStart", "startup", output=_context("SessionStart"))]),
@@ -243,13 +300,33 @@ ROWS = [
     Row("start: exit 2", [Answer("SessionStart", None, errors="WORD-ERROR", code=2)]),
     Row("stop: text", [Answer("Stop", None, output="WORD-OUTPUT")]),
     Row("stop: exit 1", [Answer("Stop", None, errors="WORD-ERROR", code=1)]),
-    Row("stop: exit 2 once", [Answer("Stop", None, before="[ -e once ] && exit 0; touch once", errors="WORD-ERROR", code=2)]),
-    Row("stop: block once", [Answer("Stop", None, before="[ -e once ] && exit 0; touch once", output=_BLOCK)]),
-    Row("stop: block without a reason", [Answer("Stop", None, before="[ -e once ] && exit 0; touch once", output='{"decision": "block"}')]),
-    Row("stop: continue false", [Answer("Stop", None, output='{"continue": false, "stopReason": "WORD-STOP", "decision": "block", "reason": "WORD-REASON"}')]),
+    Row("stop: exit 2 once", [Answer("Stop", None, before=_ONCE, errors="WORD-ERROR", code=2)]),
+    Row("stop: block once", [Answer("Stop", None, before=_ONCE, output=_BLOCK)]),
+    Row(
+        "stop: block without a reason",
+        [Answer("Stop", None, before=_ONCE, output='{"decision": "block"}')],
+    ),
+    Row(
+        "stop: continue false",
+        [
+            Answer(
+                "Stop",
+                None,
+                output='{"continue": false, "stopReason": "WORD-STOP", "decision": "block", "reason": "WORD-REASON"}',
+            )
+        ],
+    ),
     Row("stop: block for ever", [Answer("Stop", None, output=_BLOCK)]),
-    Row("question: allow, nobody there", [Answer("PermissionRequest", output=_permission("allow"))], allow=_NOTHING),
-    Row("question: deny, nobody there", [Answer("PermissionRequest", output=_permission("deny"))], allow=_NOTHING),
+    Row(
+        "question: allow, nobody there",
+        [Answer("PermissionRequest", output=_permission("allow"))],
+        allow=_NOTHING,
+    ),
+    Row(
+        "question: deny, nobody there",
+        [Answer("PermissionRequest", output=_permission("deny"))],
+        allow=_NOTHING,
+    ),
     Row("question: none is open", [Answer("PermissionRequest", output=_permission("deny"))]),
     Row("end: runs", [Answer("SessionEnd", None)]),
-]  # fmt: skip
+]

@@ -18,7 +18,7 @@ from swecli.config.trust import ApprovedFile, TrustLedger
 from swecli.models.json_value import JsonObject
 from swecli.regular_files import read_regular
 from swecli.tools.commands.named_files import named_files
-from swecli.tools.commands.syntax import loose_words
+from swecli.tools.commands.syntax import loose_words, split_statements
 from swecli.tools.files import digest
 from swecli.tools.hooks.declared import Hook, HookFile, parse_hooks
 from swecli.tools.hooks.files import project_files, user_file
@@ -61,7 +61,8 @@ class KnownHook:
 
     @property
     def scripts(self) -> dict[str, list[str]]:
-        """The lines of the files in the project that the command names, as they are now, by their paths."""
+        """The lines of the files in the project that the command names, as they are now, by their paths: also of those
+        that may be no programs, but not of those that it writes its output to."""
         return {str(path): _lines(self.root / path) for path in self._script_paths()}
 
     @property
@@ -84,7 +85,8 @@ class KnownHook:
         texts = [
             _PROJECT.sub(str(self.root), text) for text in (self.hook.command, *self.hook.args)
         ]
-        words = [word for text in texts for word in loose_words(text)]
+        statements = [statement for text in texts for statement in split_statements(text)]
+        words = [word for statement in statements for word in loose_words(statement.read_text)]
         root = self.root.resolve()
         named = {path for folder in (root, self.cwd) for path in named_files(folder, words)}
         return sorted(path.relative_to(root) for path in named)
