@@ -38,6 +38,11 @@ class Hooks:
     _session: Session | None = None  # that hooks know to have begun
     _was_summarised: bool = False  # since they were told of its beginning
 
+    @property
+    def exist(self) -> bool:
+        """Whether a file may declare some, so that `admit` may take a while."""
+        return self._approved is not None or may_have_hooks(self.run.start)
+
     def for_task(self) -> Hooks:
         """Return the hooks of a task's calls: its prompt and its answer are not the user's."""
         return replace(self, end_reason=None, _is_of_task=True)
