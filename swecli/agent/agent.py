@@ -151,6 +151,8 @@ class Agent:
     def run(self, turn: Turn, schema: JsonObject | None = None) -> AsyncGenerator[Event, None]:
         """Run a prepared turn, from now on. `schema` is the JSON schema of its answer; None: it is free."""
         self.notes.clear()
+        if self.toolkit.hooks is not None:
+            self.toolkit.hooks.begin_turn()
         jobs = self.ctx.commands.jobs
         jobs.ended = [job for job in jobs.ended if job.name not in turn.ended_jobs]
         self._reopen = ""

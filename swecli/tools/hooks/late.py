@@ -50,8 +50,6 @@ class Hooks:
     async def admit(self, prompt: str) -> list[str]:
         """Ask the hooks on a new session, and on a prompt, before its turn is prepared. Returns what they add for the
         model. Raises BadInput if one refuses the prompt."""
-        self.end_reason = None
-        self._continuations = 0
         approved = self._load()
         if approved is None:
             return []
@@ -68,6 +66,15 @@ class Hooks:
     def are_loaded(self) -> bool:
         """Whether there may be hooks to ask about calls: the following methods are only for such a run."""
         return self._approved is not None
+
+    def begin_turn(self) -> None:
+        """Note that a turn begins, also one whose prompt is not the user's."""
+        self.end_reason = None
+        self._continuations = 0
+        if self._approved is None and not self._is_of_task:
+            approved = self._load()
+            if approved is not None:
+                approved.read()
 
     async def before_call(self, call: HookedCall) -> Answer:
         """Ask before it is decided whether a call may run."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.message import ToolCall
 from swecli.tools.base import Tool, ToolContext, ToolPlan
+from swecli.tools.mcp.finding import CALL
 
 _EDIT = "Edit"
 _EDITS = "MultiEdit"
@@ -30,6 +31,8 @@ class HookedCall:
         """The tool's name for hooks."""
         if self.tool.name == "edit_file":
             return _EDIT if len(self.call.parameters.get("edits", ())) == 1 else _EDITS
+        if self.tool.name == CALL:  # of a tool that is offered by its name
+            return str(self.call.parameters.get("name", CALL))
         return _NAMES.get(self.tool.name, self.tool.name)
 
     @property
@@ -42,6 +45,8 @@ class HookedCall:
     def input(self) -> JsonObject:
         """Its arguments for hooks."""
         ours = self.call.parameters
+        if self.tool.name == CALL:
+            return dict(ours.get("arguments") or {})
         table = _ARGUMENTS.get(self.tool.name, {})
         theirs: JsonObject = {}
         for name, value in ours.items():
@@ -59,6 +64,8 @@ class HookedCall:
 
     def changed(self, theirs: Mapping[str, Json]) -> JsonObject:
         """Return our arguments after a hook has changed its input to `theirs`; what that does not name is as it was."""
+        if self.tool.name == CALL:
+            return {**self.call.parameters, "arguments": dict(theirs)}
         by_name = {
             argument.name: (name, argument)
             for name, argument in _ARGUMENTS.get(self.tool.name, {}).items()

@@ -181,7 +181,9 @@ async def test_a_question_to_the_user_can_be_answered_by_a_hook(
     behavior: str, is_done: bool
 ) -> None:
     decision = {"behavior": behavior, "message": "on Fridays"}
-    declare(Path.cwd(), ("PermissionRequest", "Write", _say("PermissionRequest", decision=decision)))
+    declare(
+        Path.cwd(), ("PermissionRequest", "Write", _say("PermissionRequest", decision=decision))
+    )
     start = replace(make_start(), attended=True)
     approve_hooks(start)
     user = User([NO])
@@ -307,6 +309,13 @@ async def test_a_hook_that_ends_the_turn_says_why() -> None:
     assert "a hook ended the turn: enough" in [getattr(event, "text", "") for event in events]
     assert events[-1].reason == "hook"  # type: ignore[attr-defined]
     await _turn(runtime, "go on")  # the next one is not ended
+
+
+async def test_a_turn_that_no_prompt_began_is_guarded_too() -> None:
+    declare(Path.cwd(), (*_SHELL, _REFUSE))
+    runtime = _runtime([_write("one"), "done"])
+    await run_turn(runtime, "mend the finding", learn=False)
+    assert not Path("ran.txt").exists()
 
 
 async def test_hooks_are_asked_about_the_calls_of_a_task() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from swecli.models.message import ToolCall
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.hooks.names import HookedCall
+from swecli.tools.mcp.finding import CALL
 from swecli.tools.registry import ToolRegistry
 
 _TOOLS = ToolRegistry.discover()
@@ -84,6 +86,17 @@ def test_a_call_reads_as_one_of_claude_code_and_back(
 def test_a_matcher_for_edits_is_for_several_at_once_too() -> None:
     call = _call("edit_file", path="a.py", edits=[_EDIT, _EDIT])
     assert call.names == {"Edit", "MultiEdit", "edit_file"}
+
+
+def test_a_remote_tool_that_is_offered_by_its_name_has_that_name() -> None:
+    tool = replace(_TOOLS["task"], name=CALL)
+    call = ToolCall("call_1", CALL, {"name": "mcp__time__now", "arguments": {"zone": "UTC"}})
+    hooked = HookedCall(call, tool, ToolPlan(""), ToolContext(_ROOT))
+    assert (hooked.name, hooked.input) == ("mcp__time__now", {"zone": "UTC"})
+    assert hooked.changed({"zone": "CET"}) == {
+        "name": "mcp__time__now",
+        "arguments": {"zone": "CET"},
+    }
 
 
 def test_what_a_hook_leaves_out_stays() -> None:
