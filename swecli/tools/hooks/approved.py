@@ -66,6 +66,13 @@ class KnownHook:
         return {str(path): _lines(self.root / path) for path in self._script_paths()}
 
     @property
+    def places(self) -> list[Path]:
+        """What it has to see of the project to run: the folders of its scripts, for what these load, but of the root
+        only the scripts themselves."""
+        files = [self.root / path for path in self._script_paths()]
+        return [file if file.parent == self.root else file.parent for file in files]
+
+    @property
     def runs_outside(self) -> bool:
         """Whether it runs outside the sandbox: one of the user's own, and one that he approved so."""
         return self.scope == "user" or self._is_approved(outside=True)

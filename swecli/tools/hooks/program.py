@@ -89,7 +89,7 @@ async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -
             timeout=hook.time_limit,
             on_output=streams.on_output,
             on_note=streams.on_note,
-            more=More(shown=(str(shown),)),
+            more=More(shown=(str(shown), *map(str, known.places))),
             stdin=streams.stdin,
             stderr=streams.stderr,
         )

@@ -95,6 +95,33 @@ async def test_an_approved_one_runs_in_the_sandbox(
     assert elsewhere.exists()
 
 
+async def test_it_sees_its_scripts_above_the_workspace_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "tools").mkdir()
+    (project / ".env").write_text("KEY=secret\n")
+    (project / "tools/words.sh").write_text("words='not here'\n")
+    (project / "tools/guard.sh").write_text(
+        '. "$(dirname "$0")"/words.sh; cat ../.env >&2; echo "$words" >&2; exit 2\n'
+    )
+    below = project / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    monkeypatch.setenv("HOME", str(tmp_path))  # of which the sandbox shows little
+    declare(project, ("PreToolUse", "Bash", 'sh "$CLAUDE_PROJECT_DIR"/tools/guard.sh'))
+    start = make_start()
+    approve_hooks(start)
+    [known] = read_hooks(start).hooks
+    sandbox = Sandbox("auto", below, start.environ)
+    place = Place(below, project, start.environ, sandbox, Guard(below))
+    answer = await run_program(known, {}, place, below / "transcript.jsonl")
+    sandbox.close()
+    assert "not here" in answer.reason
+    assert "secret" not in answer.reason
+
+
 async def test_its_answer_comes_out_of_the_sandbox() -> None:
     Path(".env").write_text("KEY=secret\n")
     answer = await _run("cat .env >&2; echo refused >&2; exit 2", outside=False)
