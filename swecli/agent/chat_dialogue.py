@@ -14,7 +14,13 @@ from swecli.agent.turn_state import TurnState
 from swecli.config.settings import Settings
 from swecli.models.context import add_keys
 from swecli.models.errors import ContextOverflow, LimitReached
-from swecli.models.events import ContextMeasured, Event, FinishReason, Notice
+from swecli.models.events import (
+    ContextMeasured,
+    Event,
+    FinishReason,
+    Notice,
+    TurnContinued,
+)
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
@@ -23,7 +29,6 @@ from swecli.models.message import (
     ToolCall,
     Usage,
 )
-from swecli.text import one_line
 
 _MAX_PAUSES = 3  # times that a reply paused by the service is continued
 
@@ -121,7 +126,7 @@ class ChatDialogue:
         if reason:
             self.end = None
             self._add(self.record.store_feedback(reason))
-            events.append(Notice(f"a hook sends the model on: {one_line(reason)}"))
+            events.append(TurnContinued(reason))
         if self.end in (None, "done") and hooks.end_reason is not None:
             self.end = "hook"
             why = f": {hooks.end_reason}" if hooks.end_reason else ""

@@ -281,8 +281,11 @@ async def test_a_model_that_is_sent_on_is_told_so_as_no_word_of_the_user() -> No
     )
     declare(Path.cwd(), ("Stop", "", "sh stop.sh"))
     runtime = _runtime(["done", "tested"])
-    notices = await _turn(runtime)
-    assert notices == ["a hook sends the model on: run the tests"]
+    await runtime.agent.admit("do it")
+    events = await run_turn(runtime, "do it", learn=False)
+    assert [e.describe() for e in events if e.type == "turn_continued"] == [
+        "a hook sends the model on: run the tests"
+    ]
     message = runtime.session.messages[2]
     assert message.content == ""
     assert "run the tests" in message.sent_text
