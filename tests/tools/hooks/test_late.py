@@ -19,6 +19,7 @@ from swecli.app import Runtime, build_runtime
 from swecli.headless.runner import refuse
 from swecli.models.errors import BadInput
 from swecli.models.message import CallStatus
+from swecli.playbook.learning.evidence import TurnDigest
 from tests.support.databases import OPENED
 from tests.support.hooks import approve_hooks, declare
 from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn
@@ -289,6 +290,7 @@ async def test_a_model_that_is_sent_on_is_told_so_as_no_word_of_the_user() -> No
     message = runtime.session.messages[2]
     assert message.content == ""
     assert "run the tests" in message.sent_text
+    assert TurnDigest.of(runtime.session.messages).reactions == ()  # and teaches nothing as his
     first, second = _fired("stops")
     assert (first["stop_hook_active"], first["last_assistant_message"]) == (False, "done")
     assert (second["stop_hook_active"], second["last_assistant_message"]) == (True, "tested")
