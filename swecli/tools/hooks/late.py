@@ -88,9 +88,9 @@ class Hooks:
         """Return whether hooks are asked when this call has run."""
         return self._loaded.has_after(call)
 
-    async def after_call(self, call: HookedCall, result: ToolResult) -> Answer:
+    async def after_call(self, call: HookedCall, result: ToolResult, duration_ms: int) -> Answer:
         """Ask when a call has run, or failed."""
-        return self._take(await self._loaded.after_call(call, result))
+        return self._take(await self._loaded.after_call(call, result, duration_ms))
 
     @property
     def _loaded(self) -> ApprovedHooks:

@@ -197,6 +197,21 @@ async def test_a_question_to_the_user_can_be_answered_by_a_hook(
     assert ("on Fridays" in _results(runtime)[0]) is not is_done
 
 
+async def test_hooks_after_a_call_are_told_of_what_ran() -> None:
+    changed = {"file_path": str(Path.cwd() / "b.txt")}
+    declare(
+        Path.cwd(),
+        ("PreToolUse", "Write", _say("PreToolUse", updatedInput=changed)),
+        ("PostToolUse", "Write", "cat >> after"),
+    )
+    runtime = _runtime([calls(("write_file", {"path": "a.txt", "content": "A"})), "done"])
+    await _turn(runtime)
+    [given] = _fired("after")
+    assert given["tool_input"] == {**changed, "content": "A"}
+    assert given["tool_response"]["filePath"] == changed["file_path"]
+    assert Path("b.txt").exists()
+
+
 async def test_a_file_that_a_formatter_changed_can_be_edited_again() -> None:
     declare(Path.cwd(), ("PostToolUse", "Edit|Write", "sh tidy.sh"))
     Path("tidy.sh").write_text("sed -i 's/ *$//' a.txt; touch formatted")

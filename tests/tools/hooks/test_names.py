@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from swecli.models.message import ToolCall
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.hooks.names import HookedCall
 from swecli.tools.mcp.finding import CALL
@@ -22,7 +21,7 @@ _THEIR_EDIT = {"old_string": "a", "new_string": "b"}
 
 def _call(name: str, **parameters: Any) -> HookedCall:
     plan = ToolPlan("")
-    return HookedCall(ToolCall("call_1", name, parameters), _TOOLS[name], plan, ToolContext(_ROOT))
+    return HookedCall("call_1", _TOOLS[name], parameters, plan, ToolContext(_ROOT))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +89,8 @@ def test_a_matcher_for_edits_is_for_several_at_once_too() -> None:
 
 def test_a_remote_tool_that_is_offered_by_its_name_has_that_name() -> None:
     tool = replace(_TOOLS["task"], name=CALL)
-    call = ToolCall("call_1", CALL, {"name": "mcp__time__now", "arguments": {"zone": "UTC"}})
-    hooked = HookedCall(call, tool, ToolPlan(""), ToolContext(_ROOT))
+    given = {"name": "mcp__time__now", "arguments": {"zone": "UTC"}}
+    hooked = HookedCall("call_1", tool, given, ToolPlan(""), ToolContext(_ROOT))
     assert (hooked.name, hooked.input) == ("mcp__time__now", {"zone": "UTC"})
     assert hooked.changed({"zone": "CET"}) == {
         "name": "mcp__time__now",
