@@ -263,7 +263,7 @@ async def _ask_hooks_first(
 
 async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) -> ToolResult:
     """Let hooks see the result of a call, and return it with what they say. Files that they change count as unread, and
-    are recorded for undo."""
+    are recorded for undo if the call itself may change some: such calls run one at a time."""
     call = planned.call
     if not hooks.are_loaded:
         return result
@@ -275,8 +275,8 @@ async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) ->
         return result
     files = planned.ctx.files
     before = {path: _version(path) for path in files.digests}
-    recording = files.changes.around(()) if files.changes is not None else nullcontext([])
-    async with recording:
+    recorder = None if planned.tool.kind.may_change == "nothing" else files.changes
+    async with nullcontext([]) if recorder is None else recorder.around(()):
         answer = await hooks.after_call(hooked, result, call.duration_ms or 0)
     for path, version in before.items():
         if _version(path) != version:
