@@ -90,7 +90,8 @@ def test_without_hooks_nothing_of_them_is_loaded() -> None:
 
 async def test_a_hook_that_is_not_approved_does_not_run_and_is_told_once() -> None:
     declare(Path.cwd(), (*_SHELL, "touch hooked; exit 2"))
-    runtime = make_runtime([_write("one"), "done", "again"], refuse, mode="auto", sandbox="off")
+    nobody: Any = refuse
+    runtime = make_runtime([_write("one"), "done", "again"], nobody, mode="auto", sandbox="off")
     notices = await _turn(runtime)
     assert (
         "1 hook of this project is not approved yet, and not run: swecli hooks approve"

@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,7 @@ from tests.support.runtime import make_start
 _BLOCK = "echo refused >&2; exit 2"
 
 
-async def _run(
-    command: str, *, outside: bool = True, setting: str = "auto", **more: object
-) -> Answer:
+async def _run(command: str, *, outside: bool = True, setting: str = "auto", **more: Any) -> Answer:
     start = make_start()
     declare(Path.cwd(), ("PreToolUse", "Bash", command), **more)
     approve_hooks(start, outside=outside)

@@ -14,7 +14,7 @@ _THEIRS = json.loads(RECORDED.read_text(encoding="utf-8"))["rows"]
 # What they give to hooks and we do not: it says nothing of the call.
 _ONLY_THEIRS = {"effort", "prompt_id", "background_tasks", "session_crons"}
 # Where we are stricter: a rule denies also what a hook has made of a call.
-_STRICTER = {"before: changed to what a rule denies": {"ran": []}}
+_STRICTER: dict[str, dict[str, object]] = {"before: changed to what a rule denies": {"ran": []}}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
