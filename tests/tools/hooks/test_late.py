@@ -395,6 +395,30 @@ async def test_a_summary_can_be_refused_and_be_given_a_focus() -> None:
             pass
 
 
+async def test_where_the_workspace_is_removed_the_turn_ends_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = make_start()
+    told = tmp_path / "told"
+    declare(
+        start.paths.config,
+        ("PreToolUse", "", f"cat >> {told}"),
+        ("Stop", "", f"cat >> {told}"),
+        file="hooks.json",
+    )
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    remove = calls(("run_command", {"command": f"rm -rf {gone}", "access": "write"}))
+    runtime = make_runtime(
+        [remove, calls(("list_files", {})), "done"], cwd=gone, mode="auto", sandbox="off"
+    )
+    await _turn(runtime)
+    assert not gone.exists()
+    names = [json.loads(line)["hook_event_name"] for line in told.read_text().splitlines()]
+    assert names[0] == "PreToolUse"
+    assert names[-1] == "Stop"
+
+
 async def test_the_users_own_hooks_run_as_they_are() -> None:
     start = make_start()
     declare(start.paths.config, (*_SHELL, _REFUSE), file="hooks.json")
