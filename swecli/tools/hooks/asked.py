@@ -159,10 +159,11 @@ class ApprovedHooks:
         if not hooks:
             return SILENT
         run = self.run
-        session = session or run.sessions.session
-        transcript = self._write_transcript(session)
+        session = session or run.sessions.current_session
+        # a review on the command line has no session
+        transcript = self._write_transcript(session) if session is not None else None
         whole: JsonObject = {
-            "session_id": session.id,
+            "session_id": session.id if session is not None else "",
             "transcript_path": str(transcript or ""),
             "cwd": str(run.start.cwd.resolve()),
             "permission_mode": _MODES[run.mode()],

@@ -14,7 +14,7 @@ from swecli.tools.mcp.finding import CALL
 from swecli.tools.registry import ToolRegistry
 
 _TOOLS = ToolRegistry.discover()
-_ROOT = Path("/work/shop")
+_ROOT = Path("/srv/shop")
 _EDIT = {"old_text": "a", "new_text": "b"}
 _THEIR_EDIT = {"old_string": "a", "new_string": "b"}
 
@@ -39,31 +39,31 @@ def _call(name: str, **parameters: Any) -> HookedCall:
             "Bash",
             {"command": "ls", "run_in_background": True},
         ),
-        ("read_file", {"path": "a.py"}, "Read", {"file_path": "/work/shop/a.py"}),
+        ("read_file", {"path": "a.py"}, "Read", {"file_path": "/srv/shop/a.py"}),
         ("read_file", {"path": "/etc/hosts"}, "Read", {"file_path": "/etc/hosts"}),
         (
             "write_file",
             {"path": "src/a.py", "content": "x"},
             "Write",
-            {"file_path": "/work/shop/src/a.py", "content": "x"},
+            {"file_path": "/srv/shop/src/a.py", "content": "x"},
         ),
         (
             "edit_file",
             {"path": "a.py", "edits": [_EDIT]},
             "Edit",
-            {"file_path": "/work/shop/a.py", **_THEIR_EDIT},
+            {"file_path": "/srv/shop/a.py", **_THEIR_EDIT},
         ),
         (
             "edit_file",
             {"path": "a.py", "edits": [_EDIT] * 2},
             "MultiEdit",
-            {"file_path": "/work/shop/a.py", "edits": [_THEIR_EDIT] * 2},
+            {"file_path": "/srv/shop/a.py", "edits": [_THEIR_EDIT] * 2},
         ),
         (
             "search_files",
             {"pattern": "x", "path": "src"},
             "Grep",
-            {"pattern": "x", "path": "/work/shop/src"},
+            {"pattern": "x", "path": "/srv/shop/src"},
         ),
         ("list_files", {"pattern": "*.py"}, "Glob", {"pattern": "*.py"}),
         ("fetch", {"url": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
