@@ -86,7 +86,10 @@ class EditorSession:
             task.cancel()
         if self._background:
             await asyncio.wait(set(self._background), timeout=_CLOSE_TIMEOUT)
-        await self.runtime.agent.ctx.commands.jobs.close()
+        agent = self.runtime.agent
+        if agent.toolkit.hooks is not None:
+            await agent.toolkit.hooks.end_session("other")
+        await agent.ctx.commands.jobs.close()
         self.runtime.close()
         self._pictures.cleanup()
 
@@ -134,6 +137,7 @@ class EditorSession:
         agent = runtime.agent
         await self._store(prompt.text)
         try:
+            await agent.admit(prompt.text)
             turn = agent.prepare(prompt.text, prompt.attached)
         except BadInput:  # nothing was sent
             runtime.sessions.drop_query()

@@ -21,11 +21,13 @@ class TrustQuestion:
     trust: FolderTrust
     files: Mapping[Path, bytes]
     pending: Mapping[Path, bytes]
+    has_hooks: bool = False  # of the project, which are approved one by one
 
     @classmethod
     def about(cls, start: Start) -> TrustQuestion:
         """Read the files of a run's project."""
         # late: completing the names of commands needs no search
+        from swecli.tools.hooks.files import may_have_hooks
         from swecli.tools.nested_instructions import find_nested_instructions
 
         trust = start.read_trust()
@@ -34,7 +36,7 @@ class TrustQuestion:
         pending = {
             path: data for path, data in files.items() if trust.judge(path, data) != "approved"
         }
-        return cls(trust, files, pending)
+        return cls(trust, files, pending, may_have_hooks(start))
 
     @property
     def settled(self) -> str:
@@ -61,6 +63,8 @@ class TrustQuestion:
         ]
         if any(path.name == "config.toml" for path in self.pending):
             lines.append("its settings apply from the next start")
+        if self.has_hooks:
+            lines.append("/hooks lists its hooks, and /hooks approve shows what they run")
         if any(path.name == MCP_SERVERS for path in self.pending):
             lines.append("/mcp lists its MCP servers, and /mcp approve NAME shows the tools of one")
         return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import log_to
@@ -32,9 +32,8 @@ class _Configurations:
     args: argparse.Namespace
 
     def of_session(self, folder: str, session: str | None) -> Start:
-        return make_start(
-            argparse.Namespace(**vars(self.args) | {"cwd": folder, "resume": session})
-        )
+        named = vars(self.args) | {"cwd": folder, "resume": session}
+        return replace(make_start(argparse.Namespace(**named)), attended=True)
 
     def anywhere(self) -> Start:
         return configuration_of(self.args)

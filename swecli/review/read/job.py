@@ -354,7 +354,8 @@ def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) 
     """Return what calls need that read the reviewed files; nothing is asked."""
     files = replace(agent.ctx.files, digests={})
     ctx = replace(agent.ctx, root=sources.root, sessions=sessions, files=files, todos=[])
-    return Toolkit(agent.tools, agent.permissions, ctx, _deny)
+    hooks = agent.toolkit.hooks.for_task() if agent.toolkit.hooks else None
+    return Toolkit(agent.tools, agent.permissions, ctx, _deny, hooks=hooks)
 
 
 async def _deny(request: AskRequest) -> Decision:
