@@ -173,7 +173,7 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help; that of a run ends with the subcommands."""
         if self.prog == "swecli":
-            lines = [f"  swecli {name:10}  {_summary(name)}" for name in SUBCOMMANDS]
+            lines = [f"  swecli {name:10}  {summary(name)}" for name in SUBCOMMANDS]
             self.epilog = "\n".join(["subcommands:", *lines, _EPILOG])
         return super().format_help()
 
@@ -258,7 +258,7 @@ class Parser(argparse.ArgumentParser):
 _declarations: dict[str, Declare] = {}
 
 
-def _summary(name: str) -> str:
+def summary(name: str) -> str:
     """Return what --help says of a subcommand."""
     if name in _SUMMARIES:
         return _SUMMARIES[name]
