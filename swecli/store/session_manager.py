@@ -238,13 +238,9 @@ class SessionManager:
         return copy
 
     def find_deletable(self, ref: str) -> str:
-        """Return the id of a session that no program has open. Raises BadInput, also for the one in use here."""
+        """Return the id of a session that no other process has open. Raises BadInput."""
         with self.database.read() as db:
             session_id = Reader(db).find_session(clean_text(ref), "")
-        if self.current_session is not None and session_id == self.current_session.id:
-            raise BadInput(
-                "The current session cannot be deleted.", "Start or resume another one first."
-            )
         if self.is_open_elsewhere(session_id):
             raise BadInput(
                 f"{session_id} is open in another swecli.", "Leave it there first: /exit or /new"
@@ -253,7 +249,10 @@ class SessionManager:
 
     def delete(self, ref: str) -> str:
         """Delete a session; see `SessionArchive.delete`. Raises BadInput like `find_deletable`."""
-        return self.archive.delete(self.find_deletable(ref))
+        deleted = self.archive.delete(self.find_deletable(ref))
+        if self.current_session is not None and self.current_session.id == deleted:
+            self.current_session = None
+        return deleted
 
     # --- the running turn
 
