@@ -49,7 +49,6 @@ BULLET = Table(
         "stale": Column(TEXT, ""),
         "vouched_at": Column(MOMENT, None),
         "when": Column(TEXT, ""),
-        "judged": Column(JSON, None),
         "uses": Column(NUMBER, 0),
         "doubt": Column(text_of(Doubt), ""),
         "replaces": Column(json_of(read_tuple), None),
