@@ -28,7 +28,6 @@ from swecli.cli.workspace import process_folder, working_folder
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.headless.signals import until_signal
 from swecli.llm import default_models
 from swecli.models.action import (
@@ -44,7 +43,7 @@ from swecli.models.action import (
     Need,
 )
 from swecli.models.errors import SwecliError, UsageError
-from swecli.text import one_line
+from swecli.text import LONGEST_ERROR, complaint, one_line
 
 if TYPE_CHECKING:
     from swecli.actions.replaying import Recording
@@ -84,7 +83,7 @@ class ShellFace(Face):
         self.agrees = agrees
 
     def note(self, text: str) -> None:
-        sys.stderr.write(one_line(text, LONGEST_LINE) + "\n")
+        sys.stderr.write(one_line(text, LONGEST_ERROR) + "\n")
         sys.stderr.flush()
 
     def warn(self, text: str) -> None:

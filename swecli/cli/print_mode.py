@@ -16,7 +16,7 @@ from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
-from swecli.repl.lines import parse_line
+from swecli.models.typed_line import parse_line
 from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:

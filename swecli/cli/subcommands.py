@@ -18,10 +18,9 @@ from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 from swecli.models.json_value import dumps
-from swecli.text import one_line, sanitize
+from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -69,7 +68,7 @@ def existing_database(configured: Start) -> str | Path:
                 "Check the path; `swecli --db` creates one when you chat.",
             )
         notice = f"There is no database {path} yet; the first message creates it."
-        sys.stderr.write(one_line(notice, LONGEST_LINE) + "\n")
+        sys.stderr.write(one_line(notice, LONGEST_ERROR) + "\n")
         return ":memory:"
     if path is not None and not path.stat().st_size:
         empty = f"The database {path} is empty (0 bytes): its contents are gone."

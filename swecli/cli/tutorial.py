@@ -6,12 +6,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.actions.configuration import read_configuration
 from swecli.actions.tutorial import FILES, LINES, MODEL, make_project
 from swecli.cli.actions import offer
 from swecli.cli.event_loop import run_event_loop
 from swecli.cli.startup import make_folders
 from swecli.cli.workspace import process_folder
+from swecli.config.configuration import read_configuration
 from swecli.config.settings import Start
 from swecli.llm.registry import choose_model
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words

@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swecli.models.errors import BusyElsewhere, SwecliError, UsageError
+from swecli.models.typed_line import ParsedLine, parse_line
 from swecli.repl.background import Background, retrieve
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine
-from swecli.repl.lines import ParsedLine, parse_line
 from swecli.repl.program import Program
 from swecli.repl.startup import Startup
 

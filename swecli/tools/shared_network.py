@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 
 _REPORT_BYTES = 4096  # the report is a short line
 _SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from swecli.agent.agent import Agent
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, ToolError
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
@@ -21,7 +21,6 @@ from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.errors import ToolError
 
 _PART_SHARE = 0.3  # of the model's window, for one part
 
