@@ -147,11 +147,6 @@ def write_file(path: Path, text: str, hint: str) -> None:
         ) from error
 
 
-def named_file(args: argparse.Namespace, name: str) -> Path:
-    """Return the path of a file that the user named; one that is relative is in the folder of `-C`."""
-    return Path(args.cwd or "") / Path(name).expanduser()
-
-
 def positive_int(text: str) -> int:
     """Parse a count from 1, for argparse."""
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
