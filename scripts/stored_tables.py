@@ -41,7 +41,7 @@ KINDS = {
 def write_tables() -> str:
     """Return the text of swecli/store/journal/tables.py."""
     imports: dict[str, set[str]] = {}
-    tables = "\n".join(_table(row, imports) for row in row_classes())
+    tables = "\n".join(_table(row, imports) for row in row_classes() if row.in_journal)
     used = {"swecli.store.journal.table": _names_in(tables)} | imports
     lines = [_import(module, names) for module, names in sorted(used.items())]
     return "\n".join([HEAD, "from __future__ import annotations\n", *lines, "", tables, ""])

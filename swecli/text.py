@@ -141,3 +141,11 @@ def short_path(path: Path) -> str:
     except (ValueError, RuntimeError):  # elsewhere, or there is no home folder
         return str(path)
     return f"~/{inside}" if inside.parts else "~"
+
+
+LONGEST_ERROR = 2000  # characters of its line
+
+
+def complaint(message: str, hint: str) -> str:
+    """Format an error as one line: what is wrong and what to do."""
+    return f"swecli: {one_line(message, LONGEST_ERROR)}  {one_line(hint, LONGEST_ERROR)}".rstrip()

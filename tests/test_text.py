@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from swecli.repl.render.formatting import escape_invisible
 from swecli.store.journal.values import clean_text
 from swecli.text import (
+    LONGEST_ERROR,
+    complaint,
     count_hidden,
     decode_text,
     escape_hidden,
@@ -95,3 +97,12 @@ def test_a_fence_is_longer_than_any_in_the_text(text: str) -> None:
     ticks, *_, last = fence(text).split("\n")
     assert ticks == last
     assert ticks not in text
+
+
+def test_a_very_long_error_is_truncated() -> None:
+    assert len(complaint("x" * 10**6, "")) == len("swecli: ") + LONGEST_ERROR
+
+
+def test_a_complaint_is_one_line_with_message_and_hint() -> None:
+    assert complaint("It is\nbroken.", "Mend it.") == "swecli: It is broken.  Mend it."
+    assert complaint("It is broken.", "") == "swecli: It is broken."

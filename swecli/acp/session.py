@@ -19,12 +19,12 @@ from swecli.acp.prompt import Block, EditorPrompt, read_prompt
 from swecli.acp.questions import Questions
 from swecli.acp.turn_view import StopReason, TurnView
 from swecli.actions.in_session import works_on_session
-from swecli.actions.lines import parse_line
 from swecli.actions.project_commands import ProjectCommand
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, SwecliError
 from swecli.models.events import Event
 from swecli.models.message import Mode
+from swecli.models.typed_line import parse_line
 
 _WAIT_INTERVAL = 0.5  # seconds between two looks at what another process does
 _CLOSE_TIMEOUT = 0.5  # seconds that background work gets to stop

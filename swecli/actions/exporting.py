@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from swecli.models.action import ActionResult, Invocation
 from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
@@ -42,7 +40,7 @@ def export_session(sessions: SessionManager, asked: Invocation) -> ActionResult:
         return ActionResult(exported, (dumps(exported, indent=2),))
     if not file:
         return ActionResult(exported, (text,), exact=text)
-    path = asked.folder / Path(file).expanduser()
+    path = asked.file(file)
     write_new_file(path, text, "Name another file.")
     line = f"exported {pluralize(session.interactions, 'turn')} to {short_path(path)}"
     return ActionResult({"path": str(path), "format": form}, (line,))

@@ -68,9 +68,9 @@ async def learn_from_sessions(learning: LearningService, asked: Invocation) -> A
     # asked for by name, it learns whatever the settings say
     learning = replace(learning, enabled=True)
     sessions = learning.sessions
-    ids, left_out = _resolve_sessions(sessions, references, asked.folder)
+    session_ids, left_out = _resolve_sessions(sessions, references, asked.folder)
     before = sessions.turns.reflection_cost()
-    totals = await _Totals.of(learning.backfill(ids, passes), asked.face)
+    totals = await _Totals.of(learning.backfill(session_ids, passes), asked.face)
     after = sessions.turns.reflection_cost()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = {

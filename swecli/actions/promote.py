@@ -45,8 +45,8 @@ async def promote_strategy(runtime: Runtime, asked: Invocation, ask: Ask) -> Act
     _approve(runtime, path)
     turn = ctx.session.interactions or None
     evidence = Evidence("user", f"promote {bullet.id}", ctx.session.id, turn, trust="user")
-    op = Op("UPDATE", bullet.id, {"state": "disabled"}, (evidence,))
-    ctx.apply(Delta(uuid7(), (op,), "user", ctx.session.id, turn, "promoted"))
+    switch_off = Op("UPDATE", bullet.id, {"state": "disabled"}, (evidence,))
+    ctx.apply(Delta(uuid7(), (switch_off,), "user", ctx.session.id, turn, "promoted"))
     # the rule is in no prompt before the file is read again
     agent.begin_epoch(f"{path.name} has a new rule")
     line = f"{bullet.id} is in {path.name} now, and no longer in the playbook's prompts."

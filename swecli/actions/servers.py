@@ -95,14 +95,14 @@ def add_to_file(start: Start, asked: Invocation) -> ActionResult:
             "Give a name, and a command or an address.",
             f"For example: {asked.prefix}mcp add time uvx mcp-server-time",
         )
-    raw: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
+    fields: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
     if words[0].startswith(("http://", "https://")):
-        raw = {"url": words[0], "headers": _pairs(asked, "--header"), **_client(asked)}
+        fields = {"url": words[0], "headers": _pairs(asked, "--header"), **_client(asked)}
     if "--network" in asked.flags:
-        raw["network"] = True
+        fields["network"] = True
     if "--outside" in asked.flags:
-        raw["sandbox"] = False
-    entry = read_entry(name, raw)
+        fields["sandbox"] = False
+    entry = read_entry(name, fields)
     if asked.value("--scope") == "project":
         lines = [f"{name} is in {project_file(start)}"]
         lines += _change_project(start, lambda file: add_server(file, entry))
@@ -140,9 +140,9 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     Raises BadInput and ToolError."""
     server = _find(start, name, asked.prefix)
     face = asked.face
-    shown = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
+    description = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
     if face.can_ask:
-        _note(face, shown)
+        _note(face, description)
         if not await _may_start(server, Sandbox.of(start), face):
             return ActionResult(None, ("nothing was started or approved",), code=1)
     with face.working(f"asking {name} for its tools"):
@@ -156,13 +156,13 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
     change = list(_describe_change(server, record))
     # a command line prints all of it with the result
-    shown = [] if face.can_ask else _in_pieces([*shown, *change])
+    description = [] if face.can_ask else _in_pieces([*description, *change])
     if face.can_ask:
         _note(face, change)
     question = f"Offer these tools of {name} to the model?"
     if "--yes" not in asked.flags and not await face.confirm(question):
         verdict = f"nothing was approved{face.how_to_agree}"
-        return ActionResult(None, (*shown, verdict), code=1)
+        return ActionResult(None, (*description, verdict), code=1)
     try:
         TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
     except OSError as error:
@@ -170,7 +170,7 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
     rule = f"mcp({name}__*) in the setting allow ends the questions"
     value = {"approved": name, "tools": [tool.name for tool in usable]}
-    return ActionResult(value, (*shown, line, rule))
+    return ActionResult(value, (*description, line, rule))
 
 
 async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
@@ -213,8 +213,8 @@ async def _may_start(server: Server, sandbox: Sandbox, face: Face) -> bool:
     if server.entry.url or server.state is ServerState.APPROVED:
         return True
     is_inside = sandbox.is_active and server.entry.sandbox
-    where = "in the sandbox" if is_inside else "outside the sandbox, as you"
-    return await face.confirm(f"Start it {where}, to read what it says of its tools?")
+    place = "in the sandbox" if is_inside else "outside the sandbox, as you"
+    return await face.confirm(f"Start it {place}, to read what it says of its tools?")
 
 
 def _find(start: Start, name: str, prefix: str) -> Server:
@@ -246,8 +246,8 @@ def _describe_entry(server: Server, start: Start) -> list[str]:
         f"  command: {escape_hidden(redact(_how(server)), keep='')}",
         f"  runs {_describe_place(entry, start)}",
     ]
-    if entry.sandbox and (shown := shown_to(entry, start)):
-        lines.append(f"  reads beside that: {', '.join(shown)}")
+    if entry.sandbox and (readable_paths := shown_to(entry, start)):
+        lines.append(f"  reads beside that: {', '.join(readable_paths)}")
     return [*lines, *_describe_names("variables", entry.env)]
 
 

@@ -75,8 +75,8 @@ def _share_strategy(ctx: ActionContext, root: Path) -> ActionResult:
             f"{bullet.id} is not in use: it is {bullet.state}.",
             f"{ctx.command} review, or edit {bullet.id} --on, uses it.",
         )
-    known = shared_bullets(ctx.sessions, ctx.session).values()
-    shared = next((item for item in known if item.bullet.id == bullet.id), None)
+    shared_strategies = shared_bullets(ctx.sessions, ctx.session).values()
+    shared = next((item for item in shared_strategies if item.bullet.id == bullet.id), None)
     strategy = _describe(ctx, bullet.id, root)
     path = root / (shared.file if shared else f"{SHARED_FOLDER}/{strategy.file_name()}")
     data = strategy.render().encode()
@@ -153,15 +153,15 @@ def _share_evidence(ctx: ActionContext, root: Path) -> ActionResult:
         raise BadInput(
             "git does not know who you are.", 'git config user.name "Your Name", then again.'
         )
-    known = list(shared_bullets(ctx.sessions, ctx.session).values())
+    shared_strategies = list(shared_bullets(ctx.sessions, ctx.session).values())
     if ctx.asked.words:
         named = ctx.find(ctx.asked.text)
-        known = [item for item in known if item.bullet.id == named.id]
-        if not known:
+        shared_strategies = [item for item in shared_strategies if item.bullet.id == named.id]
+        if not shared_strategies:
             raise BadInput(f"{named.id} is not shared.", f"{ctx.command} share {named.id}")
     commit = _read_git(root, "rev-parse", "--short", "HEAD").strip()
     file = evidence_file(root, person.name, person.address)
-    count = append_verdicts(file, root, _verdicts(ctx, known, person, commit))
+    count = append_verdicts(file, root, _verdicts(ctx, shared_strategies, person, commit))
     name = file.relative_to(root).as_posix()
     line = f"Nothing to add to {name}: no check and no reflection judged them since."
     if count:
@@ -170,12 +170,12 @@ def _share_evidence(ctx: ActionContext, root: Path) -> ActionResult:
 
 
 def _verdicts(
-    ctx: ActionContext, known: list[SharedBullet], person: _Person, commit: str
+    ctx: ActionContext, shared_strategies: list[SharedBullet], person: _Person, commit: str
 ) -> Iterator[SharedVerdict]:
     # late: as above
     from swecli.playbook.team_evidence import SharedVerdict
 
-    for item in known:
+    for item in shared_strategies:
         for verdict in ctx.sessions.playbook.verdicts(item.bullet.id):
             effect = _EFFECT_OF.get(verdict.label, verdict.label)
             moment = verdict.evidence.created_at
@@ -221,8 +221,10 @@ def _show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     # late: as above
     from swecli.playbook.team import shared_bullets
 
-    known = shared_bullets(sessions, sessions.session).values()
-    shared = next((item for item in known if item.bullet.id == result.value["id"]), None)
+    shared_strategies = shared_bullets(sessions, sessions.session).values()
+    shared = next(
+        (item for item in shared_strategies if item.bullet.id == result.value["id"]), None
+    )
     if shared is None:
         return result
     lines = tuple(_describe_sharing(project_root(asked.folder), shared.file))
@@ -255,10 +257,10 @@ def _describe_sharing(root: Path, file: str) -> Iterator[str]:
         yield "  not in any commit yet"
     verdicts = read_verdicts(root, Path(file).name)
     for person in dict.fromkeys(verdict.by for verdict in verdicts):
-        own = [verdict for verdict in verdicts if verdict.by == person]
-        counts = Counter(verdict.effect for verdict in own)
+        their_verdicts = [verdict for verdict in verdicts if verdict.by == person]
+        counts = Counter(verdict.effect for verdict in their_verdicts)
         effects = ", ".join(f"{effect} {count}" for effect, count in counts.items())
-        last = max(own, key=lambda verdict: verdict.on)
+        last = max(their_verdicts, key=lambda verdict: verdict.on)
         details = [f"last on {last.on[:10]}"]
         if last.commit:
             details.append(f"at {last.commit}")

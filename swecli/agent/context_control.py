@@ -168,8 +168,8 @@ class ContextControl:
         if epoch is None or prepared.epoch_row is not None:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             before = fitter.measure(past_request(session)).tokens
-            why = prepared.epoch_row.detail if prepared.epoch_row else ""
-            return ReductionPlan("window", "with the next turn", names, before, tokens, why)
+            reason = prepared.epoch_row.detail if prepared.epoch_row else ""
+            return ReductionPlan("window", "with the next turn", names, before, tokens, reason)
         messages = prepared.keyed_messages
         next_step = StepPosition(interaction_of(messages[-1]), step=1, query="")
         reduction = fitter.next_reduction(messages, next_step)
@@ -178,8 +178,8 @@ class ContextControl:
         conditions = agent.builder.conditions(session, agent.model)
         spec = conditions.resolve(session.window)
         if spec.mode == "full":
-            why = "old results are cleared when the request reaches its threshold"
-            return ReductionPlan("window", "with a window of all turns", (), tokens, why=why)
+            reason = "old results are cleared when the request reaches its threshold"
+            return ReductionPlan("window", "with a window of all turns", (), tokens, why=reason)
         moves_at = max(epoch.first + conditions.max_interactions(spec), session.context.hold_turns)
         turns = pluralize(moves_at - session.interactions, "more turn")
         names = _unpinned(session, epoch.first, moves_at - spec.size + 1)
@@ -355,10 +355,10 @@ def _plan_reduction(
     """Return the plan of a reduction of the next request, which has these messages and tokens."""
     after = None
     if isinstance(reduction, SummarySpan):
-        how = CONDENSE
+        kind = CONDENSE
         names = [f"T{interaction_of(message)}" for message in reduction.source[1:]]
     else:
-        how = reduction.how
+        kind = reduction.how
         after = reduction.after
         # calls whose results change, otherwise turns
         same = {key_of(message) for message in reduction.messages if message in messages}
@@ -368,7 +368,7 @@ def _plan_reduction(
             if key_of(message) not in same
         ]
     return ReductionPlan(
-        how=how,
+        how=kind,
         when="with the next request",
         removes=tuple(dict.fromkeys(names)),
         before=tokens,

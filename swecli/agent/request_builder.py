@@ -39,9 +39,9 @@ from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
-    from swecli.models.earlier_turn import EarlierTurn
     from swecli.models.finding import Finding
     from swecli.models.playbook import Bullet
+    from swecli.models.session import EarlierTurn
     from swecli.playbook.workspace import StaleStrategies
     from swecli.store.search_results import FoundInteraction
     from swecli.store.session_manager import SessionManager

@@ -28,11 +28,12 @@ from swecli.cli.workspace import process_folder, working_folder
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.headless.signals import until_signal
 from swecli.llm import default_models
 from swecli.models.action import (
     SESSION,
+    SESSION_HELP,
+    SESSION_NAME,
     Action,
     ActionResult,
     Face,
@@ -41,10 +42,11 @@ from swecli.models.action import (
     Invocation,
     Need,
 )
-from swecli.models.errors import SwecliError
-from swecli.text import one_line
+from swecli.models.errors import SwecliError, UsageError
+from swecli.text import LONGEST_ERROR, complaint, one_line
 
 if TYPE_CHECKING:
+    from swecli.actions.replaying import Recording
     from swecli.app import Runtime
     from swecli.llm.base import ChatModel
     from swecli.playbook.learning.service import LearningService
@@ -81,7 +83,7 @@ class ShellFace(Face):
         self.agrees = agrees
 
     def note(self, text: str) -> None:
-        sys.stderr.write(one_line(text, LONGEST_LINE) + "\n")
+        sys.stderr.write(one_line(text, LONGEST_ERROR) + "\n")
         sys.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -93,32 +95,44 @@ class ShellFace(Face):
     async def confirm(self, question: str, yes: str = "yes", no: str = "no") -> bool:
         return self.agrees
 
+    def confirm_deletion(self, named: str) -> bool:
+        if self.agrees:
+            return True
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(f"{named} would be deleted permanently.", f"Pass {YES} to do it.")
+        sys.stderr.write(f"Delete {named} permanently? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     async def wait(self, work: Coroutine[object, object, _Value]) -> _Value | None:
         result, self.stopped = await until_signal(work)
         return result
 
 
-def _declare(name: str, parser: Parser) -> None:
+def offer(declaration: Family | Action) -> None:
+    """Let an action or a family that only a shell has be `swecli NAME`."""
+    register(declaration.name, partial(_declare, declaration))
+
+
+def _declare_builtin(name: str, parser: Parser) -> None:
     """Add what the actions in the module of this name declare."""
-    declaration = _find_declaration(name)
-    if isinstance(declaration, Family):
-        add_actions(parser, declaration)
-        return
+    _declare(_find_declaration(name), parser)
+
+
+def _declare(declaration: Family | Action, parser: Parser) -> None:
     parser.description = f"{declaration.help}."
-    parser.set_defaults(run=partial(run_action, declaration))
-    add_arguments(parser, declaration)
-
-
-def add_actions(parser: Parser, family: Family) -> None:
-    """Add the actions of a family that a shell has as they are."""
-    parser.description = f"{family.help}."
-    for action in family.actions:
+    if isinstance(declaration, Action):
+        parser.set_defaults(run=partial(run_action, declaration))
+        add_arguments(parser, declaration)
+        return
+    for action in declaration.actions:
         if action.in_shell:
             subparser = parser.action(action.name, partial(run_action, action), action.about)
             add_arguments(subparser, action)
-    if family.default_in_shell:
+    if declaration.default_in_shell:
         parser.set_defaults(
-            default_action=family.default_in_shell, default_takes_words=family.default_takes_words
+            default_action=declaration.default_in_shell,
+            default_takes_words=declaration.default_takes_words,
         )
 
 
@@ -134,11 +148,14 @@ def _find_declaration(name: str) -> Family | Action:
 def add_arguments(parser: Parser, action: Action) -> None:
     """Add the words and the flags that an action declares, and those of what it works on."""
     words = action.words
-    if action.needs is Need.NAMED_SESSION:
-        add_session(parser)
+    if action.needs in (Need.NAMED_SESSION, Need.RECORDING):
+        parser.add_argument("session", metavar=SESSION_NAME, help=SESSION_HELP)
     if words.are_taken:
         parser.add_argument(
-            "words", nargs=words.count, metavar=words.metavar, help=words.help or None
+            "words",
+            nargs=None if words.count == "1" else words.count,
+            metavar=words.metavar,
+            help=words.help or None,
         )
     for flag in (*action.flags, *_SUBJECT_FLAGS.get(action.needs, ())):
         if flag.in_shell:
@@ -149,11 +166,6 @@ def add_arguments(parser: Parser, action: Action) -> None:
         parser.add_argument("--rules-only", action="store_true", help="ask no model")
         reflector = "model for reflection (default: from the settings)"
         parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=reflector)
-
-
-def add_session(parser: Parser) -> None:
-    """Add the argument that names a session."""
-    parser.add_argument("session", help="id, unique prefix of one, or title")
 
 
 def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
@@ -205,6 +217,7 @@ def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
         name=action.name,
         prefix="swecli ",
         folder=working_folder(args.cwd),
+        wants_value=args.json,
     )
 
 
@@ -220,6 +233,17 @@ def _open_named(args: argparse.Namespace) -> Iterator[SessionManager]:
     with open_sessions(args) as sessions:
         sessions.resume(args.session, "")
         yield sessions
+
+
+@contextmanager
+def _open_recording(args: argparse.Namespace) -> Iterator[Recording]:
+    # late: --help and usage errors need no database
+    from swecli.actions.replaying import Recording
+
+    settings = configuration_of(args).settings
+    with _open_named(args) as sessions:
+        folder = sessions.session.working_directory
+        yield Recording(sessions, settings, instructions_in(folder))
 
 
 @contextmanager
@@ -328,12 +352,15 @@ def _find_settings_file(args: argparse.Namespace) -> Path:
 
 _Open = Callable[[argparse.Namespace], AbstractContextManager[Any]]
 _OPENERS: Mapping[Need, _Open] = {
+    Need.NOTHING: lambda args: nullcontext(),
     Need.ANY_CONFIGURATION: lambda args: nullcontext(_read_any_configuration(args)),
     Need.ALL_SESSIONS: open_sessions,
     Need.DATABASE: partial(open_sessions, resume=True),
     Need.SESSION: partial(open_sessions, resume=True),
     Need.NAMED_SESSION: _open_named,
     Need.NEW_SESSION: partial(open_sessions, resume=True, create=True),
+    Need.NEW_DATABASE: partial(open_sessions, create=True),
+    Need.RECORDING: _open_recording,
     Need.CONTEXT: _open_context,
     Need.ANSWER: partial(_open_context, asks_model=True),
     Need.AGENT: _open_agent,
@@ -345,4 +372,4 @@ _OPENERS: Mapping[Need, _Open] = {
 }
 
 for _name in ACTIONS:
-    register(_name, partial(_declare, _name))
+    register(_name, partial(_declare_builtin, _name))

@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from swecli.cli.flags import SUBCOMMANDS, Parser, subcommand
+from swecli.cli.actions import offer
+from swecli.cli.flags import SUBCOMMANDS, Parser
 from swecli.config.settings import SETTINGS
-from swecli.models.action import ActionResult
+from swecli.models.action import (
+    SESSION_NAME,
+    Action,
+    ActionResult,
+    Family,
+    Invocation,
+    Need,
+    Words,
+)
 from swecli.models.errors import SwecliError
 from swecli.models.message import MODES
 
@@ -44,28 +53,37 @@ complete -c swecli -f -a '(__swecli_words)'
 }
 
 
-@subcommand
-def _completion(parser: Parser) -> None:
-    """Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, zsh alike; for
-    fish, `swecli completion fish | source`."""
-    for shell in _SCRIPTS:
-        parser.action(shell, _script, f"print the completion script for {shell}")
-    words = parser.action(
-        "words", _words, "list the completions of the last word, for these scripts"
-    )
-    words.add_argument("words", nargs="*", metavar="WORD")
-
-
-def _script(args: argparse.Namespace) -> ActionResult:
-    text = _SCRIPTS[args.action]
-    return ActionResult({"script": text}, tuple(text.splitlines()), exact=text)
-
-
-def _words(args: argparse.Namespace) -> ActionResult:
-    completions = list(_complete(args.words or [""]))
+@Action(Need.NOTHING, Words("[WORD]", shell_name="WORD"), in_session=False)
+def words(_: None, asked: Invocation) -> ActionResult:
+    """List the completions of the last word, for these scripts"""
+    completions = list(_complete(list(asked.words) or [""]))
     lines = tuple(f"{word}  {description}" for word, description in completions)
     text = "".join(f"{word}\t{description}\n" for word, description in completions)
     return ActionResult(dict(completions), lines, exact=text)
+
+
+def _declare_script(shell: str) -> Action:
+    """Return the action that prints the completion script for a shell."""
+    text = _SCRIPTS[shell]
+    result = ActionResult({"script": text}, tuple(text.splitlines()), exact=text)
+    return Action(
+        Need.NOTHING,
+        in_session=False,
+        name=shell,
+        help=f"Print the completion script for {shell}",
+        run=lambda _, asked: result,
+    )
+
+
+offer(
+    Family(
+        "completion",
+        "Completion of swecli's own words in a shell: `source <(swecli completion bash)` in ~/.bashrc, "
+        "zsh alike; for fish, `swecli completion fish | source`",
+        (*map(_declare_script, _SCRIPTS), words),
+        default="words",
+    )
+)
 
 
 def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -80,7 +98,7 @@ def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
         parser = _action_parsers(parser).get(word, parser)
     flag = parser._option_string_actions.get(before[-1]) if before else None
     if flag is not None and flag.nargs != 0:
-        if flag.dest in ("resume", "session"):
+        if flag.metavar == SESSION_NAME:
             yield from _complete_sessions(typed)
         yield from ((value, "") for value in _values_of(flag) if value.startswith(typed))
         return
@@ -95,7 +113,8 @@ def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
         if name.startswith(typed):
             yield name, action_parser.description or ""
     for argument in parser._actions:
-        if argument.dest == "session" and not argument.option_strings and typed[:1] != "-":
+        names_session = argument.metavar == SESSION_NAME and not argument.option_strings
+        if names_session and typed[:1] != "-":
             yield from _complete_sessions(typed)
         for name in argument.option_strings if typed.startswith("-") else ():
             if name.startswith(typed) and name.startswith("--"):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 
-from swecli import cli
-from swecli.actions import builtin
-from swecli.headless import writers
 from swecli.llm import default_models
 from swecli.models.errors import UsageError
 from swecli.similar_names import similar_names
@@ -15,16 +12,18 @@ from swecli.similar_names import similar_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
     from collections.abc import Callable, Sequence
-    from types import ModuleType
     from typing import Any, NoReturn
 
     Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
     Run = Callable[[argparse.Namespace], Any]  # an ActionResult, or an exit code
 
 
-def _modules_of(package: ModuleType) -> set[str]:
-    """Return the names of the modules in a package, without importing them."""
-    files = os.listdir(package.__path__[0])  # noqa: PTH208  pathlib takes 4 ms
+_PROGRAM = __file__.removesuffix("/cli/flags.py")
+
+
+def _modules_in(folder: str) -> set[str]:
+    """Return the names of the modules in a folder of the program, without importing its package."""
+    files = os.listdir(f"{_PROGRAM}/{folder}")  # noqa: PTH208  pathlib takes 4 ms
     return {name.removesuffix(".py") for name in files if name.endswith(".py")} - {"__init__"}
 
 
@@ -50,10 +49,10 @@ _SUMMARIES = {  # by name, in the order of --help
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
-ACTIONS = _modules_of(builtin)  # subcommands that are declared as actions
+ACTIONS = _modules_in("actions/builtin")  # subcommands that are declared as actions
 SUBCOMMANDS = (*_SUMMARIES, *sorted(ACTIONS - _SUMMARIES.keys()))
 # where they are not in a module of their own, which actions have if a shell adds to them
-_MODULES = dict.fromkeys(ACTIONS - _modules_of(cli), "actions")
+_MODULES = dict.fromkeys(ACTIONS - _modules_in("cli"), "actions")
 _MAX_SUGGESTIONS = 3  # subcommands that a hint names
 _MAX_QUOTED = 80  # characters of an argument in an error
 # flags that are subcommands of other programs
@@ -175,7 +174,7 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help; that of a run ends with the subcommands."""
         if self.prog == "swecli":
-            lines = [f"  swecli {name:10}  {_summary(name)}" for name in SUBCOMMANDS]
+            lines = [f"  swecli {name:10}  {summary(name)}" for name in SUBCOMMANDS]
             self.epilog = "\n".join(["subcommands:", *lines, _EPILOG])
         return super().format_help()
 
@@ -260,7 +259,7 @@ class Parser(argparse.ArgumentParser):
 _declarations: dict[str, Declare] = {}
 
 
-def _summary(name: str) -> str:
+def summary(name: str) -> str:
     """Return what --help says of a subcommand."""
     if name in _SUMMARIES:
         return _SUMMARIES[name]
@@ -309,7 +308,7 @@ def _refuse_words(word: str, rest: Sequence[str]) -> None:
     A slash command or shell line passes, because it is not sent to a model, and so does a word that is not ASCII,
     because some languages have no spaces."""
     # late: most runs have no prompt
-    from swecli.actions.lines import parse_line
+    from swecli.models.typed_line import parse_line
 
     if not rest and (
         not word.isascii() or word.split() != [word] or parse_line(word).kind != "text"
@@ -362,5 +361,5 @@ def _suggest(word: str) -> list[str]:
 
 def _format_names() -> tuple[str, ...]:
     """Return the values of --output-format, sorted: each is the name of a module in headless/writers."""
-    formats = _modules_of(writers) - {"base"}
+    formats = _modules_in("headless/writers") - {"base"}
     return tuple(sorted(name.replace("_", "-") for name in formats))

@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.actions.lines import parse_line
 from swecli.cli.flags import SUBCOMMANDS, actions_named
 from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
@@ -17,6 +16,7 @@ from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.typed_line import parse_line
 from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:

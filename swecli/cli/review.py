@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from swecli.actions.builtin.review import review
 from swecli.cli.actions import ShellFace, add_arguments, run_action
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import internal_error
-from swecli.cli.subcommands import format_result, named_file, positive_int, write_file
+from swecli.cli.subcommands import format_result, positive_int, write_file
+from swecli.cli.workspace import working_folder
 from swecli.models.action import ActionResult
 from swecli.models.errors import BadInput, SwecliError
 from swecli.models.events import Event, to_json
@@ -52,7 +54,9 @@ def _run(args: argparse.Namespace) -> ActionResult | int:
 def _write_review(args: argparse.Namespace) -> ActionResult | int:
     """Run the review, and write its result to the file if one is named."""
     is_streamed = args.format == "stream-json"
-    file = named_file(args, args.output) if args.output else None
+    file = None
+    if args.output:
+        file = working_folder(args.cwd) / Path(args.output).expanduser()
     if file is not None:
         checked_path = file if file.exists() else file.parent
         if file.is_dir() or not os.access(checked_path, os.W_OK):

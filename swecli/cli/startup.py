@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from swecli.actions.configuration import read_configuration
 from swecli.cli.logs import log_to
 from swecli.cli.workspace import process_folder, require_workspace, working_folder
-from swecli.config.own_command import own_command
+from swecli.config.configuration import read_configuration
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import SETTINGS, Start
 from swecli.llm.endpoints import DEMO
@@ -54,6 +53,9 @@ def offer_tutorial(start: Start) -> Start:
     is_first = not start.paths.database.exists()
     if start.choice.name != DEMO or start.settings.model or not is_first:
         return start
+    # late: only a first start without a model offers it
+    from swecli.config.own_command import own_command
+
     command = own_command(sys.argv[0], process_folder(), start.environ.get("PATH"))
     offer = f"no model was found: `{command} tutorial` shows swecli in ten minutes, offline"
     return replace(start, notices=(*start.notices, offer))

@@ -18,10 +18,9 @@ from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 from swecli.models.json_value import dumps
-from swecli.text import one_line, sanitize
+from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
@@ -69,7 +68,7 @@ def existing_database(configured: Start) -> str | Path:
                 "Check the path; `swecli --db` creates one when you chat.",
             )
         notice = f"There is no database {path} yet; the first message creates it."
-        sys.stderr.write(one_line(notice, LONGEST_LINE) + "\n")
+        sys.stderr.write(one_line(notice, LONGEST_ERROR) + "\n")
         return ":memory:"
     if path is not None and not path.stat().st_size:
         empty = f"The database {path} is empty (0 bytes): its contents are gone."
@@ -146,11 +145,6 @@ def write_file(path: Path, text: str, hint: str) -> None:
         raise BadInput(
             f"{path} cannot be written: {getattr(error, 'strerror', None) or error}.", hint
         ) from error
-
-
-def named_file(args: argparse.Namespace, name: str) -> Path:
-    """Return the path of a file that the user named; one that is relative is in the folder of `-C`."""
-    return Path(args.cwd or "") / Path(name).expanduser()
 
 
 def positive_int(text: str) -> int:

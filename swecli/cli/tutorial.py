@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 from swecli.actions.tutorial import FILES, LINES, MODEL, make_project
+from swecli.cli.actions import offer
 from swecli.cli.event_loop import run_event_loop
-from swecli.cli.flags import Parser, subcommand
-from swecli.cli.startup import configure, make_folders
-from swecli.cli.subcommands import named_file
+from swecli.cli.startup import make_folders
+from swecli.cli.workspace import process_folder
+from swecli.config.configuration import read_configuration
+from swecli.config.settings import Start
 from swecli.llm.registry import choose_model
-from swecli.models.action import ActionResult
+from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
 from swecli.models.errors import UsageError
 from swecli.models.ids import uuid7
 
 _FOLDER = "swecli-tutorial"
 
 
-@subcommand
-def _tutorial(parser: Parser) -> None:
-    """Try swecli in ten minutes, offline: a small project, and eight steps whose lines Tab fills in."""
-    parser.add_argument(
-        "folder", nargs="?", default=_FOLDER, help=f"where to make the project (default {_FOLDER})"
-    )
-    parser.add_argument("--make", action="store_true", help="only make the project")
-    parser.set_defaults(run=_run)
-
-
-def _run(args: argparse.Namespace) -> ActionResult | int:
+@Action(
+    Need.SETTINGS,
+    Words("[FOLDER]", f"where to make the project (default {_FOLDER})", "?"),
+    (Flag("--make", "only make the project"),),
+    in_session=False,
+)
+def tutorial(start: Start, asked: Invocation) -> ActionResult:
+    """Try swecli in ten minutes, offline: a small project, and eight steps whose lines Tab fills in"""
+    only_makes = "--make" in asked.flags
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if not (args.make or is_terminal):
+    if not (only_makes or is_terminal):
         raise UsageError("This is not a terminal.", "Start it in one, or add --make.")
-    folder = named_file(args, args.folder)
+    folder = asked.file(asked.text or _FOLDER)
     make_project(folder)
-    if args.make:
-        line = f"Made {' and '.join(FILES)} in {folder}. Next: cd {folder}"
-        return ActionResult({"folder": str(folder)}, (line,))
-    folder = folder.resolve()
-    configured = configure(args, folder, {"model": MODEL, "mode": "ask"})
+    if not only_makes:
+        return ActionResult(None, code=_begin_session(start, folder.resolve()))
+    here = process_folder()
+    target = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    line = f"Made {' and '.join(FILES)} in {target}. Next: cd {target}"
+    return ActionResult({"folder": str(folder)}, (line,))
+
+
+def _begin_session(start: Start, folder: Path) -> int:
+    """Run a session in the project, and return its exit code."""
+    flags = {"model": MODEL, "mode": "ask"}
+    configured = read_configuration(folder, start.environ, flags, config=start.config)
     make_folders(configured.paths)
     # a database of its own: strategies count from P-1, and yours stay as they are
     tutorials = configured.paths.data / "tutorials"
     tutorials.mkdir(exist_ok=True)
     database = str(tutorials / f"{uuid7()}.db")
     configured = replace(configured, settings=replace(configured.settings, db=database))
-    why = "the answers are recorded ones, everything else is real"
-    choice = replace(choose_model(configured.settings, configured.environ), why=why)
+    reason = "the answers are recorded ones, everything else is real"
+    choice = replace(choose_model(configured.settings, configured.environ), why=reason)
     # late: --help and --make need no line editor
     from swecli.repl.repl import REPL
 
     return run_event_loop(REPL(replace(configured, choice=choice, suggestions=LINES)).run())
+
+
+offer(tutorial)

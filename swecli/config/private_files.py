@@ -7,13 +7,8 @@ from pathlib import Path
 
 
 def write_file(path: Path, text: str) -> None:
-    """Replace a file by a text in UTF-8, as `write_bytes` does. Raises OSError."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Replace a file atomically; a new file is readable by this user only, a symbolic link is followed. Raises
-    OSError."""
+    """Replace a file atomically by a text in UTF-8; a new file is readable by this user only, a symbolic link is
+    followed. Raises OSError."""
     target = path.resolve()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
@@ -21,7 +16,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     try:
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

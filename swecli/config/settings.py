@@ -9,9 +9,17 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from swecli.config.key_choices import KeyChoice, parse_keys
 from swecli.config.model_entry import ModelEntry, parse_models
-from swecli.config.parsers import OneOf, boolean, closest_name, integer, list_of, string
+from swecli.config.parsers import (
+    KeyChoice,
+    OneOf,
+    boolean,
+    closest_name,
+    integer,
+    list_of,
+    parse_keys,
+    string,
+)
 from swecli.config.paths import Paths, project_root
 from swecli.config.status_template import parse_template
 from swecli.config.toml_files import format_toml, parse_toml, read_toml

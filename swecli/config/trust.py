@@ -6,15 +6,13 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.paths import Paths
-from swecli.config.private_files import write_bytes, write_file
-from swecli.config.project_files import read_project_files
+from swecli.config.private_files import write_file
 from swecli.models.errors import ConfigError
 
 TrustState = Literal["approved", "changed", "new", "untrusted"]
@@ -107,19 +105,16 @@ class Skill:
 class TrustLedger:
     """The trusted folders of a user, one JSON file each, so that two programs never write the same file."""
 
-    def __init__(self, folder: Path, old_list: Path | None = None) -> None:
-        """`old_list` is a file of earlier versions that names trusted folders, one a line."""
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._old_list = old_list
 
     @classmethod
     def find(cls, paths: Paths) -> TrustLedger:
         """Return the ledger in the program's own directories."""
-        return cls(paths.state / "trust", paths.state / "trusted")
+        return cls(paths.state / "trust")
 
     def trust_in(self, root: Path) -> FolderTrust:
         """Return what is trusted of a folder. A damaged record trusts nothing: see `problem_of`."""
-        self._adopt_old_list()
         resolved = root.resolve()
         try:
             return self._read(self._file_of(resolved), resolved)
@@ -172,10 +167,7 @@ class TrustLedger:
 
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
-        resolved = root.resolve()
-        # what the earlier list still names would be trusted again
-        self._forget_listed(resolved)
-        file = self._file_of(resolved)
+        file = self._file_of(root.resolve())
         if not file.exists():
             return False
         file.unlink()
@@ -183,7 +175,6 @@ class TrustLedger:
 
     def list(self) -> tuple[list[FolderTrust], list[str]]:
         """Return the trusted folders by name, and a line for each record that cannot be read."""
-        self._adopt_old_list()
         folders: list[FolderTrust] = []
         problems: list[str] = []
         for file in sorted(self._folder.glob("*.json")):
@@ -205,40 +196,6 @@ class TrustLedger:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(self._file_of(trust.root), _to_json(trust))
         return trust
-
-    def _adopt_old_list(self) -> None:
-        """Record the folders that an earlier version trusted by name, with the files they hold now, and then remove
-        its list: an interruption loses none of them."""
-        listed = self._read_old_list()
-        with suppress(OSError):  # a read-only home: nothing is trusted until it can be recorded
-            for folder in listed:
-                # one that has a record was adopted before an interruption, and may have changed since
-                if not self._file_of(folder).exists():
-                    self._record(FolderTrust(folder), read_project_files(folder))
-            self._write_old_list([])
-
-    def _forget_listed(self, root: Path) -> None:
-        """Take a folder out of the earlier version's list. Raises OSError."""
-        listed = self._read_old_list()
-        if root in listed:
-            self._write_old_list([folder for folder in listed if folder != root])
-
-    def _read_old_list(self) -> Sequence[Path]:
-        """Return the existing folders of the earlier version's list, resolved."""
-        if self._old_list is None or not self._old_list.is_file():
-            return []
-        # not splitlines: it also splits at characters that a file name may contain
-        lines = os.fsdecode(self._old_list.read_bytes()).split("\n")
-        return [Path(line).resolve() for line in lines if line.strip() and Path(line).is_dir()]
-
-    def _write_old_list(self, folders: Sequence[Path]) -> None:
-        """Replace the earlier version's list; an empty one is removed. Raises OSError."""
-        if self._old_list is None or not self._old_list.exists():
-            return
-        if folders:
-            write_bytes(self._old_list, b"\n".join(os.fsencode(folder) for folder in folders))
-        else:
-            self._old_list.unlink()
 
     def _file_of(self, root: Path) -> Path:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from swecli.models.earlier_turn import EarlierTurn
 from swecli.models.playbook import quote_content
+from swecli.models.session import EarlierTurn
 from swecli.text import shorten
 
 # Tokens of all lines. Specified, not measured: with 20 lines of 20 tokens a session of two working hours has each of

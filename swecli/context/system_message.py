@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from swecli.context.budget import is_lean
 from swecli.context.outline import render_outline, split_outline
 from swecli.models.context import Epoch, RetainedFact
-from swecli.models.earlier_turn import EarlierTurn
 from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, WithdrawnStrategy, quote_content, render_bullets
-from swecli.models.session import Session
+from swecli.models.session import EarlierTurn, Session
 from swecli.text import truncate
 
 if TYPE_CHECKING:

@@ -59,12 +59,17 @@ class Question:
 class Need(Enum):
     """What the function of an action works on: its first argument, which the face that was asked opens."""
 
+    NOTHING = auto()  # None
     ANY_CONFIGURATION = auto()  # a `Start`, or the SwecliError for which there is none
     ALL_SESSIONS = auto()  # a `SessionManager`, in a shell without a session
     DATABASE = auto()  # a `SessionManager`; which session is current does not matter
     SESSION = auto()  # a `SessionManager` in the session that is asked about
     NAMED_SESSION = auto()  # the same; a shell names the session in front of the words
     NEW_SESSION = auto()  # the same; a database that does not exist yet is made
+    NEW_DATABASE = (
+        auto()
+    )  # a `SessionManager` as for ALL_SESSIONS; the database is made if there is none
+    RECORDING = auto()  # a `Recording` of a session, which a shell names in front of the words
     CONTEXT = auto()  # a `Runtime` in that session, whose model is asked nothing
     ANSWER = auto()  # the same, whose model is asked
     AGENT = auto()  # a `Runtime` in any session, whose agent reads the project
@@ -81,7 +86,7 @@ class Words:
 
     usage: str = ""
     help: str = ""
-    count: Literal["?", "*", "+"] = "*"  # as in a regular expression
+    count: Literal["1", "?", "*", "+"] = "*"  # as in a regular expression
     shell_name: str = ""  # what --help calls them, if it is not the usage without brackets
     is_text: bool = False  # whether the rest of a slash line is one text, without flags
     is_quoted: bool = False  # whether quotes join the words of a slash line, as in a shell
@@ -125,8 +130,12 @@ class Flag:
         return f"{self.value}: {self.help}" if self.value else self.help
 
 
+SESSION_NAME = "ID|NAME"  # what --help calls a session; completion offers some
+SESSION_HELP = "id, unique prefix of one, or title"
 # of a command line; a session works on itself
-SESSION = Flag("--session", "another session than this directory's last", "ID", in_session=False)
+SESSION = Flag(
+    "--session", "another session than this directory's last", SESSION_NAME, in_session=False
+)
 
 
 class Face:
@@ -156,6 +165,10 @@ class Face:
         """Return whether the user agrees; where nobody can be asked, whether they did so beforehand by --yes."""
         return False
 
+    def confirm_deletion(self, named: str) -> bool:
+        """Return whether the user agrees to lose this for good. Raises UsageError if nobody can be asked."""
+        return False
+
     async def wait(self, work: Coroutine[object, object, _Value]) -> _Value | None:
         """Return the result of work that a signal may stop; None if it did, and the action goes on."""
         return await work
@@ -171,10 +184,15 @@ class Invocation:
     prefix: str = "/"  # of commands in hints: "/" in a session, "swecli " in a shell
     folder: Path = Path()  # the user's, where relative files are
     face: Face = field(default_factory=Face)
+    wants_value: bool = False  # whether only the value of the result is read, as with --json
 
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file that the user named."""
+        return self.folder / Path(name).expanduser()
 
     def value(self, flag: str, default: str = "") -> str:
         """Return what follows a flag, as one text; the default if it is not given."""

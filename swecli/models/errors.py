@@ -32,6 +32,10 @@ class BadInput(SwecliError):
     exit_code = 42
 
 
+class ToolError(BadInput):
+    """An error whose message the model reads."""
+
+
 class ConfigError(BadInput):
     """A configuration file or setting is invalid."""
 

@@ -168,3 +168,13 @@ class SessionInfo:
             "created_at": self.created_at.isoformat(),
             "updated_at": self.updated_at.isoformat(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTurn:
+    """One completed turn: how its query begins, and what became of it."""
+
+    number: int
+    query: str  # its beginning, as typed
+    changed: tuple[str, ...] = ()  # the files that it wrote or removed, each once
+    outcome: str = ""  # how it ended, such as "pytest passes"; "" if that is not known

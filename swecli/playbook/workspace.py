@@ -178,11 +178,11 @@ class WorkspaceLookup:
         fixed = re.split(r"[^/]*[*?\[]", path)[0]  # the folders before a wildcard
         if kind != "path" or not fixed.strip() or path.startswith("~") or "$" in path:
             return _UNKNOWN
-        top, _, below = path.partition("/")
+        first_folder, _, below = path.partition("/")
         try:
             if self._exists(fixed):
                 return _EXISTS
-            if not _FILE.fullmatch(path) and not (top and self._exists(top)):
+            if not _FILE.fullmatch(path) and not (first_folder and self._exists(first_folder)):
                 return (
                     _UNKNOWN  # `origin/main`, `text/plain`, `/users`: a slash alone makes no path
                 )
@@ -191,7 +191,7 @@ class WorkspaceLookup:
         if not below and fixed == path:
             if self._names is None:
                 return _UNKNOWN
-            if top in self._names:
+            if first_folder in self._names:
                 return _EXISTS
         return AnchorCheck(exists=False, missing=f"{path} does not exist")
 

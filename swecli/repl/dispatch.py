@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from swecli.actions.lines import ParsedLine, parse_line
 from swecli.models.errors import BusyElsewhere, SwecliError, UsageError
+from swecli.models.typed_line import ParsedLine, parse_line
 from swecli.repl.background import Background, retrieve
 from swecli.repl.input.dumb_prompt import DumbPrompt
 from swecli.repl.input.prompt import PromptLine

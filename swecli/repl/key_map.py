@@ -11,7 +11,7 @@ from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES
 from swecli.config.parsers import closest_name
 
 if TYPE_CHECKING:
-    from swecli.config.key_choices import KeyChoice
+    from swecli.config.parsers import KeyChoice
 
 KeySequence = tuple[str, ...]  # prompt-toolkit's names of keys that are pressed one after the other
 

@@ -18,7 +18,6 @@ from swecli.models.notes import Note
 from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
 from swecli.redact import redact
-from swecli.store.catalog import SessionCatalog
 from swecli.store.context import ContextStore
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded
 from swecli.store.journal.values import clean_text, folder_key
@@ -26,15 +25,16 @@ from swecli.store.journal.writer import INTERRUPTED, StoredMessage, Writer, set_
 from swecli.store.playbook.store import PlaybookStore
 from swecli.store.presence import SessionPresence
 from swecli.store.records import UnfinishedTurn, UsageTotals
-from swecli.store.search_results import FoundInteraction, TextMatch
 from swecli.store.sqlite.database import Database, open_database
 from swecli.store.turn_records import TurnRecords, add_attempt
 
 if TYPE_CHECKING:  # a turn needs none of these
-    from swecli.models.earlier_turn import EarlierTurn
     from swecli.models.finding import Finding
+    from swecli.models.session import EarlierTurn
+    from swecli.store.catalog import SessionCatalog
     from swecli.store.file_changes import FileChanges
     from swecli.store.lasting_changes import LastingChanges
+    from swecli.store.search_results import FoundInteraction, TextMatch
     from swecli.store.session_files.archive import SessionArchive
     from swecli.store.undo import UndoStore
 
@@ -53,7 +53,6 @@ class SessionManager:
         self.database = database
         self.is_attended = True  # False: its requests are marked as those of a script
         self.current_session: Session | None = None
-        self.catalog = SessionCatalog(database)
         self.context = ContextStore(database)
         self.playbook = PlaybookStore(database)
         self.turns = TurnRecords(database)
@@ -67,6 +66,14 @@ class SessionManager:
     def open(cls, location: str | Path, *, even_read_only: bool = False) -> SessionManager:
         """Open the store; see `open_database`. Raises BadInput, StoreError."""
         return cls(open_database(location, even_read_only=even_read_only))
+
+    @cached_property
+    def catalog(self) -> SessionCatalog:
+        """Lists and searches the sessions of the database."""
+        # late: a turn asks nothing of other sessions
+        from swecli.store.catalog import SessionCatalog
+
+        return SessionCatalog(self.database)
 
     @cached_property
     def file_changes(self) -> FileChanges:
@@ -238,13 +245,9 @@ class SessionManager:
         return copy
 
     def find_deletable(self, ref: str) -> str:
-        """Return the id of a session that no program has open. Raises BadInput, also for the one in use here."""
+        """Return the id of a session that no other process has open. Raises BadInput."""
         with self.database.read() as db:
             session_id = Reader(db).find_session(clean_text(ref), "")
-        if self.current_session is not None and session_id == self.current_session.id:
-            raise BadInput(
-                "The current session cannot be deleted.", "Start or resume another one first."
-            )
         if self.is_open_elsewhere(session_id):
             raise BadInput(
                 f"{session_id} is open in another swecli.", "Leave it there first: /exit or /new"
@@ -253,7 +256,10 @@ class SessionManager:
 
     def delete(self, ref: str) -> str:
         """Delete a session; see `SessionArchive.delete`. Raises BadInput like `find_deletable`."""
-        return self.archive.delete(self.find_deletable(ref))
+        deleted = self.archive.delete(self.find_deletable(ref))
+        if self.current_session is not None and self.current_session.id == deleted:
+            self.current_session = None
+        return deleted
 
     # --- the running turn
 

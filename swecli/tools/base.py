@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
 from swecli.models.changed_files import ChangedFile
+from swecli.models.errors import ToolError as ToolError  # where other packages look for it
 from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     MODES,
@@ -29,7 +30,6 @@ from swecli.models.message import (
     Usage,
 )
 from swecli.tools import path_rules
-from swecli.tools.errors import ToolError as ToolError  # where other packages look for it
 from swecli.tools.guard import Guard
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail

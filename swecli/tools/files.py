@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 from swecli.tools.paths import display_path, is_inside, not_found_error
 
 _MAX_BYTES = 10_000_000

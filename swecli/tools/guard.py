@@ -14,10 +14,8 @@ from swecli.regular_files import read_regular
 from swecli.text import escape_hidden
 from swecli.tools.ignored import has_ignore_file, when_ignored
 from swecli.tools.limits import one_line
-from swecli.tools.own_programs import own_folders
 from swecli.tools.path_rules import PathRule, RuleList
 from swecli.tools.paths import relative_path, resolve_for_reading
-from swecli.tools.protected_folders import OF_ENVIRONMENTS, PROGRAMS_OF_ENVIRONMENTS
 from swecli.tools.sensitive import is_in_secret_folder, is_installed, is_protected, is_sensitive
 
 _ORDER: tuple[RuleList, ...] = ("deny", "approved", "ask", "allow")
@@ -261,6 +259,9 @@ class Guard:
     def _ask_protected(self, path: str, *, changes: bool) -> _Answer | None:
         if not changes:
             return None
+        # late: a turn may change nothing
+        from swecli.tools.own_programs import own_folders
+
         name = escape_hidden(path, keep="")
         if is_protected(path) or self._is_of_environment(path):
             reason = "what is written there can start programs or change settings"
@@ -272,6 +273,9 @@ class Guard:
 
     def _is_of_environment(self, path: str) -> bool:
         """Return whether a path lies in the environment of an interpreter, whatever that is named."""
+        # late: as above
+        from swecli.tools.protected_folders import OF_ENVIRONMENTS, PROGRAMS_OF_ENVIRONMENTS
+
         for folder in (Path(path), *Path(path).parents):
             if any(os.path.lexists(self.root / folder / name) for name in OF_ENVIRONMENTS):
                 return folder != Path() or path.split("/")[0] in PROGRAMS_OF_ENVIRONMENTS

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 from swecli.tools.guard import Guard, Reading, Writing
 from swecli.tools.own_programs import own_folders
 from swecli.tools.path_rules import fixed_places

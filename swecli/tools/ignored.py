@@ -6,8 +6,8 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from swecli.models.errors import ToolError
 from swecli.text import escape_hidden
-from swecli.tools.errors import ToolError
 from swecli.tools.files import read_bytes
 from swecli.tools.path_patterns import PathPatterns, PatternError
 from swecli.tools.paths import resolve_path

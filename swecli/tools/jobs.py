@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
 from swecli.models.notes import LostJobNote
-from swecli.tools.limits import HeadTail, escape_invalid_bytes, one_line, strip_terminal_codes
-from swecli.tools.time_limit import TIMEOUT_CODE, excess
+from swecli.tools.limits import (
+    TIMEOUT_CODE,
+    HeadTail,
+    escape_invalid_bytes,
+    excess,
+    one_line,
+    strip_terminal_codes,
+)
 
 if TYPE_CHECKING:
     from swecli.models.session import Session

@@ -1,4 +1,4 @@
-"""Shorten what a model and a terminal get: long results, rows, terminal codes, bytes that are not text."""
+"""Limits of what a model and a terminal get: long results, rows, terminal codes, bytes that are not text, and time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from swecli.text import CONTROL_SEQUENCE, escape_hidden, truncate
+
+TIMEOUT_CODE = 124  # the exit code of a command that was stopped at its limit, as of timeout(1)
 
 
 def truncate_result(text: str, limit_chars: int, call_id: str) -> tuple[str, bool]:
@@ -129,3 +131,8 @@ def strip_terminal_codes(output: str) -> str:
     return "\n".join(
         next((s for s in reversed(line.split("\r")) if s), "") for line in plain.split("\n")
     )
+
+
+def excess(seconds: float | None) -> str:
+    """Return what a command did that was stopped at this limit."""
+    return f"it took longer than {seconds or 0:g} s"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from swecli.config.instruction_files import ALL_NAMES
+from swecli.models.errors import ToolError
 from swecli.tools.environment import child_environment
-from swecli.tools.errors import ToolError
 from swecli.tools.searching import list_with, ripgrep
 
 _SECONDS = 20.0  # as long as a search may take

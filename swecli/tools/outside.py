@@ -1,4 +1,4 @@
-"""What lies outside the workspace, such as a library's source: the question about it, and how it is searched."""
+"""Plans what is read, in the workspace or outside of it, such as a library's source, and where that is searched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,25 @@ class PathPlan(ToolPlan):
     path: Path  # resolved
 
 
-def plan_outside(summary: str, path: Path, ctx: ToolContext) -> PathPlan:
+def plan_reading(
+    summary: str, path: Path, ctx: ToolContext, *, written: str, files: tuple[str, ...] = ()
+) -> PathPlan:
+    """Return the plan for a file or folder that is read: `written` is how the model wrote its resolved `path`, and
+    `files` are those whose contents it will know."""
+    if not is_inside(ctx.root, path):
+        return _plan_outside(summary, path, ctx)
+    access = ctx.guard.access(written)
+    return PathPlan(
+        summary,
+        path=path,
+        subject=relative_path(ctx.root, path),
+        forbidden=access.read_denial,
+        guard=access.read_guard,
+        effects=Effects(read=files, origin="repository"),
+    )
+
+
+def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> PathPlan:
     """Return the plan for a file or folder outside the workspace: every mode asks, and a rule for a folder may allow
     it, but for files that may hold secrets. The subject of a folder ends with `/`."""
     is_folder = path.is_dir()

@@ -7,8 +7,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.models.errors import ToolError
 from swecli.text import escape_hidden
-from swecli.tools.errors import ToolError
 from swecli.tools.limits import one_line
 
 _MAX_COMPARED = 5000  # names in a folder; comparing more takes noticeably long

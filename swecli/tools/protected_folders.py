@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import walk
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 from swecli.tools.sensitive import is_protected
 
 _SECONDS = 20.0  # as long as the listing of files may take

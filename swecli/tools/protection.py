@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from threading import Lock
 
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 from swecli.tools.guard import Guard, Writing
 from swecli.tools.guarded_files import find_protected_files
 from swecli.tools.put_back import look, look_again, put_back

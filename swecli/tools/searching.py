@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.models.errors import ToolError
 from swecli.regular_files import open_regular, read_regular
 from swecli.text import escape_hidden
 from swecli.tools.environment import child_environment
-from swecli.tools.errors import ToolError
 from swecli.tools.ignored import IGNORE_FILES, when_ignored
 from swecli.tools.own_programs import NO_RIPGREP, find_ripgrep
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.models.errors import ToolError
 from swecli.tools.bubblewrap import error_of
-from swecli.tools.errors import ToolError
 
 _REPORT_BYTES = 4096  # the report is a short line
 _SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more

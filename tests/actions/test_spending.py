@@ -82,7 +82,7 @@ async def test_stats_and_report_of_the_shell_have_the_same_figures() -> None:
     again = swecli("report", "out.html")
     assert (again.code, again.complaint) == (
         42,
-        "swecli: out.html exists already.  Name another file: swecli report FILE",
+        f"swecli: {Path.cwd() / 'out.html'} exists already.  Name another file: swecli report FILE",
     )
     assert Path("out.html").read_text() == page
 

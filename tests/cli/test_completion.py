@@ -36,7 +36,7 @@ def complete(*typed: str) -> list[str]:
 def test_subcommands_actions_flags_and_choices_are_completed() -> None:
     assert complete("se") == ["sessions"]
     assert {"review", "config", "completion"} <= set(complete(""))
-    assert complete("sessions", "s") == ["search", "show"]
+    assert complete("sessions", "s") == ["show", "search"]
     assert {"--limit", "--json"} <= set(complete("sessions", "list", "--"))
     assert "--model" in complete("--mo")
     assert complete("-p", "x", "--output-format", "stream") == ["stream-json"]
@@ -86,7 +86,7 @@ def test_bash_completes_words_and_falls_back_to_its_file_completion(tmp_path: Pa
     outcome = subprocess.run(
         [shell_path("bash"), "-c", lines], capture_output=True, text=True, cwd=tmp_path
     )
-    expected = ["review", "search show", "--staged", "", "ask edits plan auto", "edits", "user"]
+    expected = ["review", "show search", "--staged", "", "ask edits plan auto", "edits", "user"]
     assert outcome.stdout.split("\n")[:7] == expected, outcome.stderr
     assert "-o default" in outcome.stdout
 

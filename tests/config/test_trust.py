@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from swecli.config.paths import Paths, project_root
+from swecli.config.paths import project_root
 from swecli.config.trust import TrustLedger
 
 
@@ -132,79 +130,3 @@ def test_the_project_root_is_the_enclosing_repository_or_the_folder_itself(tmp_p
     (tmp_path / "repo" / "src").mkdir()
     assert project_root(tmp_path / "repo" / "src") == tmp_path / "repo"
     assert project_root(tmp_path) == tmp_path
-
-
-def test_folders_of_the_earlier_list_are_trusted_with_the_files_they_hold_now(
-    tmp_path: Path, folder: Path
-) -> None:
-    paths = Paths.find(os.environ)
-    paths.ensure()
-    (folder / "AGENTS.md").write_text("be brief\n", encoding="utf-8")
-    old = paths.state / "trusted"
-    old.write_text(f"{folder}\n{tmp_path / 'gone'}\n", encoding="utf-8")
-    trust = TrustLedger.find(paths).trust_in(folder)
-    assert trust.judge(folder / "AGENTS.md", b"be brief\n") == "approved"
-    assert not old.exists()
-    assert [one.root for one in TrustLedger.find(paths).list()[0]] == [folder]
-
-
-@pytest.fixture
-def old_list(tmp_path: Path) -> tuple[TrustLedger, Path, list[Path]]:
-    """Return a ledger, the list of an earlier version, and the two folders that it names."""
-    named = [tmp_path / "one", tmp_path / os.fsdecode(b"two\xff")]
-    for root in named:
-        root.mkdir()
-        (root / "AGENTS.md").write_text("be brief\n", encoding="utf-8")
-    listed = tmp_path / "trusted"
-    listed.write_bytes(b"\n".join(os.fsencode(root) for root in named))
-    return TrustLedger(tmp_path / "trust", listed), listed, named
-
-
-def is_approved(ledger: TrustLedger, root: Path) -> bool:
-    return ledger.trust_in(root).judge(root / "AGENTS.md", b"be brief\n") == "approved"
-
-
-def test_the_earlier_list_stays_until_each_of_its_folders_is_recorded(
-    old_list: tuple[TrustLedger, Path, list[Path]],
-) -> None:
-    ledger, listed, named = old_list
-    records = listed.parent / "trust"
-    records.write_text("no folder: nothing can be recorded")
-    assert not ledger.trust_in(named[0]).is_trusted
-    assert listed.exists()
-    records.unlink()
-    assert [is_approved(ledger, root) for root in named] == [True, True]
-    assert not listed.exists()
-
-
-def test_an_adoption_that_was_killed_between_two_folders_goes_on_at_the_next_start(
-    old_list: tuple[TrustLedger, Path, list[Path]],
-) -> None:
-    ledger, listed, named = old_list
-    script = (
-        "import os, sys; from pathlib import Path; from swecli.config import trust\n"
-        "write = trust.write_file\n"
-        "def dies_after_one(path, text):\n"
-        "    write(path, text)\n"
-        "    os._exit(9)\n"
-        "trust.write_file = dies_after_one\n"
-        "trust.TrustLedger(Path(sys.argv[1]), Path(sys.argv[2])).trust_in(Path())"
-    )
-    run = [sys.executable, "-c", script, str(listed.parent / "trust"), str(listed)]
-    assert subprocess.run(run, timeout=60).returncode == 9
-    (named[0] / "AGENTS.md").write_text("changed since it was adopted\n", encoding="utf-8")
-    assert [is_approved(ledger, root) for root in named] == [True, True]
-    changed = ledger.trust_in(named[0]).judge(
-        named[0] / "AGENTS.md", b"changed since it was adopted\n"
-    )
-    assert changed == "changed", "it is not adopted again"
-    assert not listed.exists()
-
-
-def test_a_folder_whose_trust_was_withdrawn_is_not_adopted_from_what_is_left_of_the_list(
-    old_list: tuple[TrustLedger, Path, list[Path]],
-) -> None:
-    ledger, listed, named = old_list
-    ledger.remove(named[0])
-    assert [is_approved(ledger, root) for root in named] == [False, True]
-    assert not listed.exists()

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from swecli.context.outline import MAX_TOKENS, render_outline, split_outline
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
-from swecli.models.earlier_turn import EarlierTurn
 from swecli.models.playbook import WithdrawnStrategy
-from swecli.models.session import Session
+from swecli.models.session import EarlierTurn, Session
 from swecli.text import shorten
 
 COUNT = TokenCounter().count

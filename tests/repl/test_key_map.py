@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.config.key_choices import KeyChoice
+from swecli.config.parsers import KeyChoice
 from swecli.repl.key_map import ACTIONS, KeyMap, parse_key, show_key
 
 

@@ -34,6 +34,7 @@ def test_a_session_gets_its_place_in_its_project(
     with closing(sqlite3.connect(path)) as connection:
         where = "UPDATE session SET subfolder = NULL, directory = ?, project = ?"
         connection.execute(where, (directory, project))
+        connection.execute("ALTER TABLE bullet ADD COLUMN judged JSON")  # as that format had it
         connection.execute(f"PRAGMA user_version = {BEFORE}")
         connection.commit()
     upgraded = SessionManager(open_database(path)).resume(session.id, "")

@@ -167,7 +167,8 @@ def store_session(path: Path) -> dict[str, Any]:
 
 
 def make_older(connection: sqlite3.Connection) -> None:
-    """Take out of a database what 0.2.0 did not store."""
+    """Make a database one of 0.2.0, without what that did not store."""
+    connection.execute("ALTER TABLE bullet ADD COLUMN judged JSON")
     connection.execute("ALTER TABLE message DROP COLUMN notes")
     connection.execute("ALTER TABLE message DROP COLUMN ended_jobs")
     connection.execute("ALTER TABLE tool_call DROP COLUMN status")

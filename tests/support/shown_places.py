@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from swecli.headless.plain import complaint
 from swecli.llm.errors import one_line as service_line
 from swecli.playbook.ranking import clean
 from swecli.repl.render.formatting import escape_invisible
-from swecli.text import escape_hidden, one_line, sanitize
+from swecli.text import complaint, escape_hidden, one_line, sanitize
 from swecli.tools.limits import one_line as approval_line
 
 EVERY = [chr(code) for code in range(0x110000)]

@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from swecli.tools.errors import ToolError
+
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ModelChoice
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.mcp.connections import Connections, list_tools
 from swecli.tools.mcp.login import log_in_at

@@ -1,16 +1,28 @@
-"""`/search`, `/rename`, `/fork`, `/export` and `swecli sessions`: find a session, name it, copy it, give it away."""
+"""`swecli sessions`, of which `/search`, `/rename`, `/fork` and `/export` are in a session too."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
+from swecli.models.action import (
+    SESSION_HELP,
+    SESSION_NAME,
+    Action,
+    ActionResult,
+    Family,
+    Flag,
+    Invocation,
+    Need,
+    Words,
+)
 from swecli.models.ages import format_age
-from swecli.models.counts import parse_count
-from swecli.models.errors import UsageError
+from swecli.models.counts import parse_count, pluralize
+from swecli.models.errors import SwecliError, UsageError
+from swecli.text import one_line
 
 if TYPE_CHECKING:  # the prompt completes the names of the actions before these are loaded
+    from swecli.actions.replaying import Recording
     from swecli.store.session_manager import SessionManager
 
 _MAX_LISTED = 20
@@ -52,6 +64,15 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     lines = () if rows else ("No sessions yet.",)
     head = ("id", "when", "turns", "directory", "title")
     return ActionResult([session.to_json() for session in listed], lines, head=head, rows=rows)
+
+
+@Action(Need.NAMED_SESSION, in_session=False)
+def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Show the conversation of one session"""
+    # late: as above
+    from swecli.actions.conversation import show_conversation
+
+    return show_conversation(sessions, as_value=asked.wants_value)
 
 
 @Action(
@@ -109,6 +130,23 @@ def fork(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 @Action(
+    Need.ALL_SESSIONS,
+    Words(SESSION_NAME, SESSION_HELP, "1"),
+    (Flag("--yes", "do not ask"),),
+    in_session=False,
+)
+def delete(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Delete a session permanently, after a question"""
+    session = sessions.resume(sessions.find_deletable(asked.text), "")
+    title = f"{session.title!r}, " if session.title else ""
+    turns = pluralize(session.interactions, "turn")
+    if not asked.face.confirm_deletion(one_line(f"{session.id} ({title}{turns})")):
+        raise SwecliError("Nothing was deleted.")
+    deleted = sessions.delete(session.id)
+    return ActionResult({"deleted": deleted}, (f"{deleted} deleted.",))
+
+
+@Action(
     Need.NAMED_SESSION,
     Words("[html|md|json] [FILE]", "write it to this file in place of printing JSON"),
     (
@@ -128,9 +166,35 @@ def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
     return export_session(sessions, asked)
 
 
+@Action(
+    Need.NEW_DATABASE,
+    Words("FILE", "an export, or a transcript that an installed importer reads", "1"),
+    in_session=False,
+)
+def import_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+    """Import a session from a file, also one of another tool"""
+    # late: as above
+    from swecli.actions.importing import import_session
+
+    return import_session(sessions, asked.file(asked.text))
+
+
+@Action(
+    Need.RECORDING,
+    flags=(Flag("--diff", "print only differences of its requests; exit 1 if there are any"),),
+    in_session=False,
+)
+def replay(recording: Recording, asked: Invocation) -> ActionResult:
+    """Run it again with this version; nothing is sent, no tool runs"""
+    # late: as above
+    from swecli.actions.replaying import replay_recording
+
+    return replay_recording(recording, differences_only="--diff" in asked.flags)
+
+
 sessions = Family(
     "sessions",
     "List, show, search, rename, fork, delete, export, import or replay sessions",
-    (list_, search, rename, fork, export),
+    (list_, show, search, rename, fork, delete, export, import_, replay),
     default="list",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -37,7 +36,7 @@ async def sql(sessions: SessionManager, asked: Invocation) -> ActionResult:
     if file and asked.text:
         raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
     if file:
-        copy = str(copy_with_views(sessions.database, asked.folder / Path(file).expanduser()))
+        copy = str(copy_with_views(sessions.database, asked.file(file)))
         return ActionResult({"copy": copy}, (copy,))
     stop = Event()
     try:

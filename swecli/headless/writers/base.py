@@ -7,7 +7,6 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from swecli.headless.plain import LONGEST_LINE, complaint
 from swecli.models.errors import SwecliError
 from swecli.models.events import (
     Event,
@@ -23,7 +22,7 @@ from swecli.models.events import (
 )
 from swecli.models.json_value import dumps
 from swecli.models.message import ToolCall, Usage
-from swecli.text import one_line, sanitize
+from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
 
 _INTERRUPTED = (129, 130, 143)  # exit codes
 _COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in noise
@@ -209,7 +208,7 @@ class Writer:
 
     def note(self, text: str) -> None:
         """Write one line to stderr."""
-        self._err.write(one_line(text, LONGEST_LINE) + "\n")
+        self._err.write(one_line(text, LONGEST_ERROR) + "\n")
 
     def _write_error(self, message: str, hint: str) -> None:
         self._err.write(complaint(message, hint) + "\n")

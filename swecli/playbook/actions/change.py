@@ -43,8 +43,10 @@ def _user_evidence(ctx: ActionContext, words: str) -> tuple[Evidence, ...]:
     )
 
 
-def _delta(ctx: ActionContext, reason: str, *ops: Op) -> Delta:
-    return Delta(uuid7(), ops, "user", ctx.session.id, ctx.session.interactions or None, reason)
+def _delta(ctx: ActionContext, reason: str, *operations: Op) -> Delta:
+    return Delta(
+        uuid7(), operations, "user", ctx.session.id, ctx.session.interactions or None, reason
+    )
 
 
 def _secret_note(text: str) -> str:
@@ -147,10 +149,10 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     if _ON in flags and bullet.state == "active" and not bullet.harmful:
         raise BadInput(f"{bullet.id} is active already.")
     evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
-    ops = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
-    ops += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
-    ops += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
-    applied = ctx.apply(_delta(ctx, "edited", *ops))
+    operations = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
+    operations += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
+    operations += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
+    applied = ctx.apply(_delta(ctx, "edited", *operations))
     note_anchors(ctx.sessions, ctx.session, applied.reworded)
     reach = "all your projects" if scope == "user" else f"this {scope}"
     clauses: tuple[tuple[str, object], ...] = (
@@ -206,8 +208,8 @@ def undo(sessions: SessionManager, asked: Invocation) -> ActionResult:
 def _describe(ctx: ActionContext, change: AppliedDelta) -> str:
     """Summarize a change, adding the content of the first strategy that the summary names by its id only."""
     text = summarize(change)
-    for name, op in change.ops_by_id():
-        if op.op != "ADD" and "content" not in op.fields:
+    for name, operation in change.ops_by_id():
+        if operation.op != "ADD" and "content" not in operation.fields:
             bullet = ctx.sessions.playbook.get(name)
             if bullet is not None:
                 return f'{text} "{bullet.content}"'
@@ -232,16 +234,16 @@ def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
     quotes = _user_evidence(ctx, f"{decision} {bullet.id}")
     if decision == "use":
         quotes = tuple(replace(quote, is_consent=True) for quote in quotes)
-        ops = _accept(bullet, quotes)
+        operations = _accept(bullet, quotes)
         present = [name for name in bullet.replaces if name in ctx.session.playbook.bullets]
-        ops += [Op("REMOVE", name, evidence=quotes) for name in present]
+        operations += [Op("REMOVE", name, evidence=quotes) for name in present]
         clause = "is active"
         hint = ""
     else:
-        ops = [Op("REMOVE", bullet.id, evidence=quotes)]
+        operations = [Op("REMOVE", bullet.id, evidence=quotes)]
         clause = "is removed"
         hint = f"`{ctx.command} undo` restores it."
-    ctx.apply(_delta(ctx, f"reviewed: {decision}", *ops))
+    ctx.apply(_delta(ctx, f"reviewed: {decision}", *operations))
     value = {"id": bullet.id, "decision": decision}
     return ActionResult(value, (f"{bullet.id} {clause}: {bullet.content}",), note=hint)
 
@@ -259,8 +261,8 @@ def _settle_pair(
         line = f"{second.id} is removed, {first.id} holds: {first.content}"
         return ActionResult({"kept": [first.id], "removed": [second.id]}, (line,), note=hint)
     bullets = ctx.session.playbook.bullets
-    ids = {first.id, second.id}
-    pairs = [pair for pair in find_open(bullets, ctx.sessions.turns) if ids == {*pair.ids}]
+    both_ids = {first.id, second.id}
+    pairs = [pair for pair in find_open(bullets, ctx.sessions.turns) if both_ids == {*pair.ids}]
     if not pairs:
         raise BadInput(f"{first.id} and {second.id} need no decision: both hold already.")
     figures = figures_of(pairs, bullets, is_settled=True)
@@ -274,8 +276,8 @@ def _accept(bullet: Bullet, quotes: tuple[Evidence, ...]) -> list[Op]:
     user's word: its text was on the screen."""
     if bullet.state == "quarantined" or bullet.is_left_out:
         return [Op("UPDATE", bullet.id, {"state": "active", "trust": "user"}, quotes)]
-    ops = [Op("RESTORE", bullet.id, evidence=quotes)]
-    return [*ops, Op("PIN", bullet.id)] if bullet.state == "pinned" else ops
+    operations = [Op("RESTORE", bullet.id, evidence=quotes)]
+    return [*operations, Op("PIN", bullet.id)] if bullet.state == "pinned" else operations
 
 
 def _list_questions(ctx: ActionContext, questions: Sequence[Question]) -> ActionResult:

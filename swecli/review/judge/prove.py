@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from swecli.models.errors import SwecliError
+from swecli.models.errors import SwecliError, ToolError
 from swecli.models.finding import Finding, Side, Verdict
 from swecli.models.message import ApiMessage, ToolSpec
 from swecli.models.proof import Outcome, Proof
@@ -20,7 +20,6 @@ from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.sources import Snapshot, Sources
 from swecli.review.judge.verify import Verification
 from swecli.tools.environment import child_environment
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox

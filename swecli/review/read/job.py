@@ -10,7 +10,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
-from swecli.models.errors import BadInput
+from swecli.models.errors import BadInput, ToolError
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
 from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import FindingsJudged
@@ -27,7 +27,6 @@ from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
-from swecli.tools.errors import ToolError
 
 _PROVABLE = ("introduced", "pre_existing", "cannot_tell")  # verdicts that a script may decide
 _PART_SHARE = 0.3  # of the model's window, for one part

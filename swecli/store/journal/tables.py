@@ -49,7 +49,6 @@ BULLET = Table(
         "stale": Column(TEXT, ""),
         "vouched_at": Column(MOMENT, None),
         "when": Column(TEXT, ""),
-        "judged": Column(JSON, None),
         "uses": Column(NUMBER, 0),
         "doubt": Column(text_of(Doubt), ""),
         "replaces": Column(json_of(read_tuple), None),
@@ -122,56 +121,6 @@ DELTA = Table(
         "created_at",
     ),
 )
-FINDING = Table(
-    "finding",
-    {
-        "number": Column(NUMBER, ASSIGNED),
-        "project": Column(TEXT),
-        "fingerprint": Column(TEXT),
-        "path": Column(TEXT),
-        "line": Column(NUMBER, 1),
-        "end_line": Column(NUMBER, None),
-        "kind": Column(TEXT, "smell"),
-        "code_smell_type": Column(TEXT, ""),
-        "severity": Column(TEXT, "medium"),
-        "message": Column(TEXT, ""),
-        "improvement": Column(TEXT, ""),
-        "suggestion": Column(TEXT, ""),
-        "evidence": Column(TEXT, ""),
-        "verified": Column(FLAG, None),
-        "why": Column(TEXT, ""),
-        "state": Column(TEXT, "open"),
-        "reason": Column(TEXT, ""),
-        "anchor": Column(TEXT, ""),
-        "file_hash": Column(TEXT, ""),
-        "block": Column(TEXT, ""),
-        "loop": Column(NUMBER, 0),
-        "fixes": Column(NUMBER, 0),
-        "more": Column(JSON, None),
-        "created_at": Column(MOMENT, now),
-    },
-    fields=(
-        "fingerprint",
-        "path",
-        "line",
-        "end_line",
-        "kind",
-        "code_smell_type",
-        "severity",
-        "message",
-        "improvement",
-        "suggestion",
-        "evidence",
-        "verified",
-        "why",
-        "state",
-        "reason",
-        "anchor",
-        "file_hash",
-        "block",
-        "loop",
-    ),
-)
 PLAYBOOK_LEARNED = Table(
     "playbook_learned",
     {
@@ -198,24 +147,6 @@ PROJECT_FOLDER = Table(
         "first_commit",
         "seen_at",
     ),
-)
-REVIEW = Table(
-    "review",
-    {
-        "number": Column(NUMBER, ASSIGNED),
-        "project": Column(TEXT),
-        "session_id": Column(TEXT, ""),
-        "spec": Column(JSON, None),
-        "label": Column(TEXT, ""),
-        "prompt": Column(TEXT, ""),
-        "status": Column(TEXT, "running"),
-        "loops": Column(NUMBER, 0),
-        "total": Column(NUMBER, 0),
-        "seen": Column(JSON, None),
-        "lost": Column(JSON, None),
-        "spent": Column(JSON, None),
-        "created_at": Column(MOMENT, now),
-    },
 )
 SESSION = Table(
     "session",
@@ -295,19 +226,6 @@ FILE_CHANGE = Table(
         "after_mode": Column(NUMBER, 0),
         "made_by": Column(NUMBER, 0),
         "undone_by": Column(NUMBER, 0),
-    },
-)
-FINDING_CHANGE = Table(
-    "finding_change",
-    {
-        "id": Column(NUMBER, ASSIGNED),
-        "finding": Column(NUMBER),
-        "before": Column(TEXT, ""),
-        "after": Column(TEXT, ""),
-        "cause": Column(TEXT, ""),
-        "by": Column(TEXT, ""),
-        "why": Column(TEXT, ""),
-        "at": Column(MOMENT, now),
     },
 )
 INTERACTION = Table(
@@ -469,19 +387,6 @@ REFLECTION = Table(
         "final": Column(FLAG, True),
     },
 )
-REVIEW_FINDING = Table(
-    "review_finding",
-    {
-        "id": Column(NUMBER, ASSIGNED),
-        "review": Column(NUMBER),
-        "finding": Column(NUMBER),
-        "path": Column(TEXT),
-        "line": Column(NUMBER),
-        "code_smell_type": Column(TEXT),
-        "loop": Column(NUMBER, 0),
-        "times": Column(NUMBER, 1),
-    },
-)
 SURVIVOR = Table(
     "survivor",
     {
@@ -499,30 +404,6 @@ SURVIVOR = Table(
         "text",
         "interaction",
     ),
-)
-TRANSCRIPT_LINE = Table(
-    "transcript_line",
-    {
-        "id": Column(NUMBER, ASSIGNED),
-        "session_id": Column(TEXT),
-        "line": Column(NUMBER),
-        "text": Column(TEXT),
-    },
-)
-UNDO = Table(
-    "undo",
-    {
-        "id": Column(NUMBER, ASSIGNED),
-        "session_id": Column(TEXT),
-        "first": Column(NUMBER, 0),
-        "last": Column(NUMBER, 0),
-        "interactions": Column(NUMBER, 0),
-        "taken": Column(JSON, None),
-        "open": Column(FLAG, True),
-        "stage": Column(TEXT, "done"),
-        "pid": Column(NUMBER, 0),
-        "created_at": Column(MOMENT, now),
-    },
 )
 TOOL_CALL = Table(
     "tool_call",

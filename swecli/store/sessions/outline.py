@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from swecli.models.earlier_turn import EarlierTurn
+from swecli.models.session import EarlierTurn
 from swecli.redact import redact
 from swecli.store.journal.writer import INTERRUPTED
 

@@ -15,7 +15,6 @@ from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
 from swecli.store.sqlite.migrations import STEPS, Step, migrate, newest_format, refuse_foreign
-from swecli.store.sqlite.problems import find_problems
 from swecli.store.sqlite.search_index import STORED_CODE, refuse_foreign_code
 
 if TYPE_CHECKING:  # a turn needs no SQLModel
@@ -228,6 +227,9 @@ class Database:
 
     def check(self) -> list[str]:
         """Check the whole database; return one line for each problem. Broken search indexes are rebuilt."""
+        # late: few programs check it
+        from swecli.store.sqlite.problems import find_problems
+
         with self.write() as db:
             return find_problems(db)
 

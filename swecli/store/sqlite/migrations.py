@@ -59,6 +59,11 @@ def store_doubts_as_columns(connection: Connection) -> None:
     convert_doubts(connection)
 
 
+def drop_judged_exchanges(connection: Connection) -> None:
+    """Which exchanges counted for a strategy is read from its evidence since 0.2.0."""
+    connection.exec_driver_sql("ALTER TABLE bullet DROP COLUMN judged")
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -67,6 +72,7 @@ STEPS: tuple[Step, ...] = (
     store_ends_of_jobs,
     key_projects_by_repository,
     store_doubts_as_columns,
+    drop_judged_exchanges,
 )
 
 

@@ -17,7 +17,6 @@ from swecli.store.tables.sessions import COUNTING, Row
 
 # columns that a snapshot leaves out: they are computed from the evidence, and an undo keeps them
 _DERIVED = {
-    "judged",
     "helpful",
     "harmful",
     "neutral",
@@ -29,8 +28,7 @@ _DERIVED = {
 
 
 class BulletRow(Row, table=True):
-    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user. `judged` held
-    the exchanges that count in 0.2.0, and is null in newer rows: they are read from the evidence."""
+    """A strategy. `session_id` and `project` are its owners, if its scope is narrower than the user."""
 
     __tablename__ = "bullet"
     __table_args__ = (
@@ -40,7 +38,7 @@ class BulletRow(Row, table=True):
         COUNTING,
     )
     stores = Bullet
-    other_columns = frozenset({"number", "session_id", "project", "judged"})
+    other_columns = frozenset({"number", "session_id", "project"})
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
     session_id: str = Field(default="", sa_type=CleanText)
@@ -62,9 +60,6 @@ class BulletRow(Row, table=True):
     stale: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
     vouched_at: datetime | None = Field(default=None, sa_type=UtcTime)
     when: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
-    judged: Any = Field(
-        default=None, sa_type=CleanJson, sa_column_kwargs={"server_default": "null"}
-    )
     uses: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
     doubt: str = Field(
         default=Doubt.NONE,

@@ -18,6 +18,7 @@ class FindingRow(Row, table=True):
     holds what no query asks for: verdict, judgement, symbol, aliases, source."""
 
     __tablename__ = "finding"
+    in_journal = False
     __table_args__ = (
         UniqueConstraint("project", "fingerprint"),
         Index("ix_finding_state", "project", "state", "path"),
@@ -56,6 +57,7 @@ class ReviewRow(Row, table=True):
     """A review, with all that going on after a kill needs besides its session's messages."""
 
     __tablename__ = "review"
+    in_journal = False
     __table_args__ = (Index("ix_review_project", "project", "number"), COUNTING)
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Number)
@@ -77,6 +79,7 @@ class ReviewFindingRow(Row, table=True):
     """That a review reported a finding: under which key, first in which loop, and how often."""
 
     __tablename__ = "review_finding"
+    in_journal = False
     __table_args__ = (UniqueConstraint("review", "path", "line", "code_smell_type"),)
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)
@@ -93,6 +96,7 @@ class FindingChangeRow(Row, table=True):
     """That a finding changed its state: who, on what, why."""
 
     __tablename__ = "finding_change"
+    in_journal = False
     __table_args__ = (Index("ix_finding_change", "finding"),)
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Number)

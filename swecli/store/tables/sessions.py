@@ -37,6 +37,8 @@ class Row(SQLModel, registry=registry()):
     # the model that a row stores, and the columns that hold no field of it under the same name
     stores: ClassVar[type | None] = None
     other_columns: ClassVar[frozenset[str]] = frozenset()
+    # whether it is also read or written without SQLModel, by the journal's plain tables
+    in_journal: ClassVar[bool] = True
 
     @classmethod
     def stored_fields(cls) -> tuple[str, ...]:
@@ -278,6 +280,7 @@ class TranscriptLineRow(SessionPart, table=True):
     """A raw line of an imported transcript, since the session does not contain all of it."""
 
     __tablename__ = "transcript_line"
+    in_journal = False
     __table_args__ = (UniqueConstraint("session_id", "line"),)
 
     line: int = Field(sa_type=Number)

@@ -48,6 +48,7 @@ class UndoRow(SessionPart, table=True):
     `pid`."""
 
     __tablename__ = "undo"
+    in_journal = False
     __table_args__ = (Index("ix_undo_session", "session_id", "open"), COUNTING)
 
     first: int = Field(default=0, sa_type=Number)

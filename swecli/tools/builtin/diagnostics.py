@@ -14,12 +14,11 @@ from swecli.tools.commands.rules import RUN
 from swecli.tools.commands.scripts import check_unchanged, digest_scripts
 from swecli.tools.environment import child_environment
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import HeadTail, count_of, fit_rows, strip_terminal_codes
+from swecli.tools.limits import TIMEOUT_CODE, HeadTail, count_of, fit_rows, strip_terminal_codes
 from swecli.tools.params import Params
 from swecli.tools.paths import display_path
 from swecli.tools.problems import count_lines, new_lines
 from swecli.tools.shell import OutputThrottle, run_shell
-from swecli.tools.time_limit import TIMEOUT_CODE
 
 
 class DiagnosticsParams(Params):

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from swecli.models.message import Display, Effects, ToolResult
+from swecli.models.message import Display, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.globs import Glob
 from swecli.tools.limits import count_of
-from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_reading
 from swecli.tools.params import Params
-from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
+from swecli.tools.paths import not_found_error, relative_path, resolve_for_reading
 from swecli.tools.searching import visible_files
 
 _MAX_ENTRIES = 500  # stated in list_files.md
@@ -41,17 +41,7 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
     name = "." if subject == "." else f"{subject.rstrip('/')}/"
     only = f" ({params.pattern})" if params.pattern else ""
     summary = f"List {name}{only}"
-    if not is_inside(ctx.root, folder):
-        return plan_outside(summary, folder, ctx)
-    access = ctx.guard.access(params.path)
-    return PathPlan(
-        summary,
-        path=folder,
-        subject=subject,
-        forbidden=access.read_denial,
-        guard=access.read_guard,
-        effects=Effects(origin="repository"),
-    )
+    return plan_reading(summary, folder, ctx, written=params.path)
 
 
 @tool(READ, ListFilesParams, _plan)

@@ -6,15 +6,15 @@ import mimetypes
 
 from pydantic import Field
 
-from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import escape_invalid_bytes
-from swecli.tools.outside import PathPlan, plan_outside
+from swecli.tools.outside import PathPlan, plan_reading
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
 from swecli.tools.params import Params
-from swecli.tools.paths import is_inside, relative_path, resolve_for_reading
+from swecli.tools.paths import relative_path, resolve_for_reading
 from swecli.tools.text_files import decode, split_lines
 
 _NOT_UTF8 = (
@@ -36,17 +36,7 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
     if params.end_line or params.start_line > 1:
         lines = f" {params.start_line}-{params.end_line or ''}"
     summary = f"Read {subject}{lines}"
-    if not is_inside(ctx.root, path):
-        return plan_outside(summary, path, ctx)
-    access = ctx.guard.access(params.path)
-    return PathPlan(
-        summary,
-        path=path,
-        subject=subject,
-        forbidden=access.read_denial,
-        guard=access.read_guard,
-        effects=Effects(read=(subject,), origin="repository"),
-    )
+    return plan_reading(summary, path, ctx, written=params.path, files=(subject,))
 
 
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))

@@ -9,13 +9,13 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
-from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.limits import count_of
-from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_reading
 from swecli.tools.params import Params
-from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
+from swecli.tools.paths import not_found_error, relative_path, resolve_for_reading
 from swecli.tools.reference_rank import Definition, rank_definitions
 from swecli.tools.searching import visible_files
 from swecli.tools.source_tags import GRAMMARS
@@ -41,17 +41,7 @@ def _plan(params: RepoMapParams, ctx: ToolContext) -> PathPlan:
     subject = relative_path(ctx.root, path)
     is_folder = path.is_dir()
     summary = f"Map {subject}{'/' if is_folder and subject != '.' else ''}"
-    if not is_inside(ctx.root, path):
-        return plan_outside(summary, path, ctx)
-    access = ctx.guard.access(params.path)
-    return PathPlan(
-        summary,
-        path=path,
-        subject=subject,
-        forbidden=access.read_denial,
-        guard=access.read_guard,
-        effects=Effects(origin="repository"),
-    )
+    return plan_reading(summary, path, ctx, written=params.path)
 
 
 @tool(READ, RepoMapParams, _plan, Offer(in_reviews=False))

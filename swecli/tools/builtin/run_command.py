@@ -22,12 +22,11 @@ from swecli.tools.commands.touched_paths import find_touched_paths
 from swecli.tools.environment import child_environment
 from swecli.tools.git import read_only_environment
 from swecli.tools.jobs import Watch
-from swecli.tools.limits import HeadTail, one_line, strip_terminal_codes
+from swecli.tools.limits import TIMEOUT_CODE, HeadTail, excess, one_line, strip_terminal_codes
 from swecli.tools.params import Params
 from swecli.tools.processes import ProcessExit
 from swecli.tools.sandbox import looks_denied, looks_read_only, says_read_only
 from swecli.tools.shell import OutputThrottle, run_shell
-from swecli.tools.time_limit import TIMEOUT_CODE, excess
 
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
-from swecli.tools.outside import PathPlan, SearchPlace, plan_outside
+from swecli.tools.outside import PathPlan, SearchPlace, plan_reading
 from swecli.tools.params import Params
-from swecli.tools.paths import is_inside, not_found_error, relative_path, resolve_for_reading
+from swecli.tools.paths import not_found_error, relative_path, resolve_for_reading
 
 
 class SearchFilesParams(Params):
@@ -39,17 +39,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> PathPlan:
     place = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     summary = f'Search "{one_line(params.pattern)}"{place}{only}'
-    if not is_inside(ctx.root, path):
-        return plan_outside(summary, path, ctx)
-    access = ctx.guard.access(params.path)
-    return PathPlan(
-        summary,
-        path=path,
-        subject=subject,
-        forbidden=access.read_denial,
-        guard=access.read_guard,
-        effects=Effects(origin="repository"),
-    )
+    return plan_reading(summary, path, ctx, written=params.path)
 
 
 @tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True))

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from swecli.folders import walk
+from swecli.models.errors import ToolError
 from swecli.text import escape_hidden
 from swecli.tools.commands.named_files import named_paths
 from swecli.tools.commands.reading import may_show_contents
@@ -24,7 +25,6 @@ from swecli.tools.commands.syntax import (
     read_command,
     split_statements,
 )
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Access, Guard, Reading, Writing
 from swecli.tools.paths import relative_path, resolve_for_reading
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from swecli.models.errors import ToolError
 from swecli.models.json_value import JsonObject
 from swecli.tools.environment import child_environment
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.hooks.answers import Answer, failed, read_answer
 from swecli.tools.hooks.approved import KnownHook
 from swecli.tools.hooks.declared import Hook
+from swecli.tools.limits import excess
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox
-from swecli.tools.time_limit import excess
 
 _MOST_OUTPUT = 5_000_000  # bytes; more than any answer has, and little enough to keep
 _MOST_ERRORS = 200_000  # bytes, of its end

@@ -10,10 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 import swecli
-from swecli.models.errors import SwecliError
+from swecli.models.errors import SwecliError, ToolError
 from swecli.models.json_value import Json
 from swecli.text import one_line
-from swecli.tools.errors import ToolError
 from swecli.tools.mcp.record import RemoteTool
 
 if TYPE_CHECKING:

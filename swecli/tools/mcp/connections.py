@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from swecli.config.mcp_file import ServerEntry
 from swecli.config.settings import Start
+from swecli.models.errors import ToolError
 from swecli.models.json_value import Json
 from swecli.tools.environment import child_environment
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.mcp.connection import Connection, Link
 from swecli.tools.mcp.login import find_login

@@ -7,8 +7,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from swecli.models.errors import ToolError
 from swecli.models.message import Offer, ToolSpec
-from swecli.tools.errors import ToolError
 from swecli.tools.mcp.names import is_remote
 
 FIND = "find_tool"

@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 from swecli.config.mcp_file import RegisteredClient, ServerEntry
 from swecli.config.private_files import write_file
 from swecli.config.settings import Start
+from swecli.models.errors import ToolError
 from swecli.models.json_value import JsonObject
 from swecli.text import one_line
-from swecli.tools.errors import ToolError
 from swecli.tools.mcp.connection import Connection
 from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.servers import Server

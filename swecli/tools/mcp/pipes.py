@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.models.errors import ToolError
 from swecli.text import CONTROL_SEQUENCE, one_line
-from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group

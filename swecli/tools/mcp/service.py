@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from swecli.tools.errors import ToolError
+from swecli.models.errors import ToolError
 from swecli.tools.mcp.names import how_to
 from swecli.tools.mcp.pipes import MAX_MESSAGE
 

@@ -43,7 +43,9 @@ async def test_a_statement_in_another_language_is_offered_after_its_turn() -> No
     assert state_of(runtime) == ("active", TEXT)
 
 
-async def test_the_users_own_words_are_not_shown_twice_where_they_may_be_part_of_a_sentence() -> None:
+async def test_the_users_own_words_are_not_shown_twice_where_they_may_be_part_of_a_sentence() -> (
+    None
+):
     runtime = await remember("Never push", "never push", "commit it. never push")
     ctx = await answer(runtime, "1")
     why = "These are your words, but maybe only a part of a sentence."

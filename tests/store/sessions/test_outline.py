@@ -10,7 +10,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.context import WindowSpec
-from swecli.models.earlier_turn import EarlierTurn
+from swecli.models.session import EarlierTurn
 from tests.support.runtime import calls, make_runtime, run_turn
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"

@@ -271,7 +271,7 @@ def test_a_replay_shows_a_diff_of_changed_requests_and_exits_with_1(run: Run) ->
 
 
 def test_a_replay_diff_of_an_imported_transcript_is_refused(run: Run) -> None:
-    transcript = Path(__file__).parents[1] / "lab/transcripts/claude_code.jsonl"
+    transcript = Path(__file__).parents[2] / "lab/transcripts/claude_code.jsonl"
     name = run("sessions", "import", str(transcript), "--json").json["session_id"]
     assert run("sessions", "replay", name).code == 0
     outcome = run("sessions", "replay", name, "--diff")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.actions.lines import parse_line
+from swecli.models.typed_line import parse_line
 
 
 @pytest.mark.parametrize(

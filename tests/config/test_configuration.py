@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.actions.configuration import read_configuration
+from swecli.config.configuration import read_configuration
 from swecli.config.settings import Start
 from swecli.models.errors import ConfigError
 from tests.support.runtime import trust_everything
