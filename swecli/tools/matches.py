@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from swecli.text import escape_hidden
+from swecli.file_names import write_name
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.environment import child_environment
 from swecli.tools.globs import Glob
@@ -43,7 +43,7 @@ class FileMatches:
     def rows(self) -> Iterator[tuple[str, bool]]:
         """Yield each line as `path:12: text`, `path-11- text` if it is beside a match, and whether it matches. Parts of
         the file that are not adjacent are separated by `--`."""
-        name = escape_hidden(self.path, keep="")
+        name = write_name(self.path)
         has_context = any(not line.is_match for line in self.lines)
         previous: FoundLine | None = None
         for line in self.lines:

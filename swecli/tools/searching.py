@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.file_names import write_name
 from swecli.regular_files import open_regular, read_regular
-from swecli.text import escape_hidden
 from swecli.tools.environment import child_environment
 from swecli.tools.errors import ToolError
 from swecli.tools.ignored import IGNORE_FILES, when_ignored
@@ -167,9 +167,7 @@ def _check_git_ignore(file: Path, name: str) -> None:
 
 
 def _unusable(name: str, reason: str) -> ToolError:
-    return ToolError(
-        f"{escape_hidden(name, keep='')} {reason}, so what it leaves out is unknown. Correct it."
-    )
+    return ToolError(f"{write_name(name)} {reason}, so what it leaves out is unknown. Correct it.")
 
 
 def list_tree(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
+from swecli.file_names import write_name
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.journal.reader import is_other_process
@@ -288,7 +289,7 @@ class TurnHistory:
         root = self._versions.root
         if Path(path).is_relative_to(root):
             path = str(Path(path).relative_to(root))
-        return escape_invalid_bytes(path)
+        return write_name(path)
 
 
 def _describe_change(old_mode: int, new_mode: int) -> str:

@@ -44,7 +44,7 @@ async def test_in_a_folder_whose_name_is_not_utf8_edits_and_commands_are_undone_
     printed = await ctx.type("/undo 2")
     assert below(folder.parent) == before
     assert (Path("f.txt").read_text(), Path(LATIN_1).read_text()) == ("1", "kept")
-    assert "files: d\\xfcr, f.txt, x\\xff, x\\xff/y" in printed
+    assert r'files: "d\xfcr", f.txt, "x\xff", "x\xff/y"' in printed
     await ctx.type("/redo")
     assert below(folder.parent) == after
     again.close()

@@ -28,7 +28,7 @@ from prompt_toolkit.keys import Keys
 from swecli.actions.editor import editor_command
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer
-from swecli.repl.input.clipboard_picture import parse_picture_path, save_clipboard_picture
+from swecli.repl.input.clipboard_picture import find_dropped_pictures, save_clipboard_picture
 from swecli.repl.input.history import LineHistory
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
@@ -221,7 +221,7 @@ def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:
         """Send the line with the completion; after a folder, go on with what is in it."""
         buffer = event.app.current_buffer
         buffer.complete_state = None
-        is_folder = buffer.document.text_before_cursor.endswith("/")
+        is_folder = buffer.document.text_before_cursor.endswith(("/", '/"'))
         if not is_folder and _can_send(buffer, program):
             buffer.validate_and_handle()
 
@@ -248,8 +248,9 @@ def _add_paste_keys(keys: _ActionKeys, program: Program, history: LineHistory) -
         is_text = event.key_sequence[0].key == Keys.BracketedPaste
         text = event.data if is_text else ""
         try:
-            path = parse_picture_path(text) if text else save_clipboard_picture()
-            inserted = pastes.add_picture(path) if path else pastes.add_text(text)
+            pictures = find_dropped_pictures(text) if text else [save_clipboard_picture()]
+            placeholders = [pastes.add_picture(picture) for picture in pictures]
+            inserted = " ".join(placeholders) or pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
             program.footer.hint = f"{error.message} {error.hint}".strip()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from swecli.file_names import write_mention
+
 _MAX_CHARS = 1000
 _MAX_LINES = 15
 _PLACEHOLDER = re.compile(r"\[(?:Pasted text #|image )[^\]\n]*\]")
@@ -35,7 +37,7 @@ class Pastes:
         from swecli.context.pictures import read_picture
 
         placeholder = str(read_picture(path, str(path))["label"])
-        mention = f'@"{path}"'
+        mention = f"@{write_mention(str(path))}"
         if self._texts.get(placeholder, mention) != mention:
             placeholder = f"{placeholder[:-1]} #{len(self._texts) + 1}]"
         self._texts[placeholder] = mention

@@ -6,8 +6,8 @@ import mimetypes
 
 from pydantic import Field
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, Effects, Offer, ToolResult
-from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.limits import escape_invalid_bytes
@@ -52,7 +52,7 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
 async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
-    name = escape_hidden(plan.subject, keep="")
+    name = write_name(plan.subject)
     data = read_bytes(ctx.root, path)
     file = decode(data)
     if file is None:

@@ -15,7 +15,7 @@ from swecli.tools.file_changes import (
     stale_error,
 )
 from swecli.tools.params import Params
-from swecli.tools.paths import display_path, resolve_path
+from swecli.tools.paths import display_path, given_name, resolve_path
 from swecli.tools.text_files import TextFile
 
 
@@ -28,7 +28,7 @@ class WriteFileParams(Params):
 
 def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
     path = resolve_path(ctx.root, params.path)
-    if path == ctx.root.resolve() or params.path.endswith("/"):
+    if path == ctx.root.resolve() or given_name(ctx.root, params.path).endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
         return plan_change(ctx, Base(path, None), TextFile("").encode(params.content), "Create")
