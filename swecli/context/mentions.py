@@ -15,6 +15,7 @@ from swecli.file_names import Reading, WrittenMention, find_mention, write_name
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
 from swecli.text import fence, one_line
+from swecli.text_files import decode
 
 _MAX_FILE = 40_000  # characters
 _MAX_TOTAL = 120_000
@@ -183,10 +184,11 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     except OSError as failure:
         reason = failure.strerror or failure
         raise _SkippedMention(f"@{name}: cannot be read ({reason}).") from failure
-    if b"\x00" in data[:8192]:
+    file = decode(data)
+    if file is None:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
 
-    text = data.decode("utf-8", "replace")
+    text = file.shown
     title = f"File {name}"
     start = mention.start
     if start:

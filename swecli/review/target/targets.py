@@ -23,6 +23,7 @@ from swecli.review.target.diffs import (
     skip_rule,
 )
 from swecli.review.target.github import GitHub, GitHubError, PullState
+from swecli.text_files import split_lines
 from swecli.tools.git import (
     SECONDS,
     GitFailed,
@@ -32,7 +33,6 @@ from swecli.tools.git import (
     run_git,
 )
 from swecli.tools.searching import files_below
-from swecli.tools.text_files import split_lines
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _MAX_NAMED = 20  # deleted files that are named
