@@ -38,8 +38,8 @@ def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
 def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> bool:
     """Write `data` to a resolved path by a temporary file, fsync and rename; in place if it has other names (hard
     links) that are all in the workspace. Missing folders are created, the mode is kept. `expected` is the digest of the
-    present content, None for a new file. Returns whether other names were left with the old content. Raises ToolError, and
-    writes nothing, if the file differs from that or cannot be written."""
+    present content, None for a new file. Returns whether other names were left with the old content. Raises
+    ToolError, and writes nothing, if the file differs from that or cannot be written."""
     with _open_folder(root, path, create=True) as folder:
         status = _check(root, path, folder, expected)
         has_names = status is not None and status.st_nlink > 1

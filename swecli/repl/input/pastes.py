@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from swecli.file_names import write_mention
+from swecli.text import CONTROL_SEQUENCE
 
 _MAX_CHARS = 1000
 _MAX_LINES = 15
@@ -22,7 +23,8 @@ class Pastes:
 
     def add_text(self, pasted: str) -> str:
         """Return the text to insert into the line: the pasted text without controls, or a placeholder if it is long."""
-        text = _CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        text = CONTROL_SEQUENCE.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        text = _CONTROL.sub("", text)
         if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
             return text
         lines = text.count("\n") + 1

@@ -34,6 +34,7 @@ from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.early_keys import keep_early_keys
 from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.history import LineHistory
+from swecli.repl.input.key_stream import RESET_KEYBOARD, RESET_REPORTS
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.picker import Picker
 from swecli.repl.input.question import Option, Question
@@ -105,6 +106,7 @@ class PromptLine:
         self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
+        self._has_reset = False  # what another program may have left switched on
         self._has_queried = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
@@ -294,6 +296,9 @@ class PromptLine:
 
     def _after_render(self, _: Application[None]) -> None:
         self._program.start_loading()
+        if not self._has_reset:
+            self._has_reset = True
+            self._write_sequence(RESET_REPORTS + (RESET_KEYBOARD if self._has_marks else ""))
         if self.color and (query := self.theme.pop_query()):
             self._write_sequence(query)
         if self._has_marks and not self._has_queried:
