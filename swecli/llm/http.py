@@ -16,6 +16,7 @@ from swecli.models.errors import ProviderError
 if TYPE_CHECKING:
     import httpx
 
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
@@ -114,5 +115,7 @@ async def _client_until_loop_ends(
         limits=httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
         follow_redirects=False,
         headers={"user-agent": f"swecli/{__version__}"},
+        # a proxy does not reach this machine, whatever NO_PROXY says
+        mounts={f"all://{host}": None for host in LOOPBACK},
     ) as client:
         yield client

@@ -106,7 +106,7 @@ class PromptLine:
         self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
-        self._has_reset = False  # what another program may have left switched on
+        self._has_reset = output is not None  # what another program may have left switched on
         self._has_queried = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
