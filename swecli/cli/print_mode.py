@@ -74,6 +74,10 @@ def _read_schema(file: str | None) -> AnswerSchema | None:
 
 def _read_prompt(start: Start, *, is_stream: bool) -> Prompt:
     """Combine the prompt argument and piped text; the lines of a stream are read later. Raises UsageError, BadInput."""
+    if (
+        sys.__stdout__ is None
+    ):  # as in a shell behind `>&-`; what was opened in its place leads nowhere
+        raise BadInput("There is no stdout: the answer would be lost.", "Name a file: > answer.txt")
     is_terminal = os.isatty(0)
     piped = ""
     typed = start.prompt.strip()

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from swecli.llm.endpoints import LOOPBACK
 from swecli.models.errors import ProviderError
 
 if TYPE_CHECKING:
     import httpx
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
@@ -116,6 +116,6 @@ async def _client_until_loop_ends(
         follow_redirects=False,
         headers={"user-agent": f"swecli/{__version__}"},
         # a proxy does not reach this machine, whatever NO_PROXY says
-        mounts={f"all://{host}": None for host in LOOPBACK},
+        mounts={f"all://{f'[{host}]' if ':' in host else host}": None for host in LOOPBACK},
     ) as client:
         yield client

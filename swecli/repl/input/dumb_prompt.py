@@ -69,7 +69,7 @@ class DumbPrompt:
 
     def __init__(self, program: Program, start: Start) -> None:
         self.keys = KeyMap.without_keys()
-        self.history = LineHistory(start.paths.history)
+        self.history = LineHistory(start.paths.history, start.cwd)
         self.theme = Theme("none", {})
         self._program = program
         self._output = PlainTextOutput(sys.stdout)
