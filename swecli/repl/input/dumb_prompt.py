@@ -65,6 +65,7 @@ class DumbPrompt:
 
     color = False
     link_root = None
+    has_terminal = True  # which another program could be given
     is_asking = False  # no live line hides what it asks
 
     def __init__(self, program: Program, start: Start) -> None:
@@ -72,6 +73,7 @@ class DumbPrompt:
         self.history = LineHistory(start.paths.history, start.cwd)
         self.theme = Theme("none", {})
         self._program = program
+        self._start = start
         self._output = PlainTextOutput(sys.stdout)
         self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input
         # a terminal that knows no control sequences would print them
@@ -211,6 +213,20 @@ class DumbPrompt:
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
+
+    async def run_in_foreground(self, command: str) -> int:
+        """Give the terminal to a command line of the user; return its exit code. Raises BadInput."""
+        # late: few lines are such
+        from swecli.repl.foreground import run_in_foreground
+
+        loop = asyncio.get_running_loop()
+        stdin = sys.stdin.fileno()
+        start = self._start
+        loop.remove_reader(stdin)  # the command reads what is typed
+        try:
+            return await asyncio.to_thread(run_in_foreground, command, start.cwd, start.environ)
+        finally:
+            loop.add_reader(stdin, self._read)
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         loop = asyncio.get_running_loop()

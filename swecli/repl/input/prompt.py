@@ -106,6 +106,7 @@ class PromptLine:
         self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
+        self.has_terminal = keyboard is None  # which another program could be given
         self._has_reset = output is not None  # what another program may have left switched on
         self._has_queried = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
@@ -225,6 +226,17 @@ class PromptLine:
 
     def redraw(self) -> None:
         self.app.invalidate()
+
+    async def run_in_foreground(self, command: str) -> int:
+        """Give the terminal to a command line of the user; return its exit code. Raises BadInput."""
+        # late: few lines are such
+        from swecli.repl.foreground import run_in_foreground
+
+        start = self._start
+        with self.app.suspended():
+            return await run_in_terminal(
+                lambda: run_in_foreground(command, start.cwd, start.environ), in_executor=True
+            )
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         """Give the terminal to the user's editor until it exits. Raises BadInput if it cannot be started."""

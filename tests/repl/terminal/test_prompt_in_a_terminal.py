@@ -95,6 +95,31 @@ def test_keys_of_a_protocol_that_was_left_switched_on_still_end_the_program(
     assert demo.wait_for_exit() == 0
 
 
+def test_a_program_behind_two_exclamation_marks_has_the_terminal(demo: Terminal) -> None:
+    Path("asks").write_text(
+        "#!/bin/sh\ntest -t 0 && test -t 1 && stty -echo -icanon && echo ready && dd bs=1 count=1"
+    )
+    Path("asks").chmod(0o755)
+    demo.keys("!!./asks 2>/dev/null; echo; exit 3\r")
+    demo.wait("^ready")
+    demo.keys("q")
+    demo.wait("^q$")
+    demo.wait("^exit code 3$")
+    demo.keys("!!sleep 60\r")
+    demo.wait("sleep 60")
+    for _ in range(10):
+        demo.pump()
+    demo.keys("\x03")
+    demo.wait("^exit code 130$")
+    demo.keys("!!sleep 60; echo over\r")
+    for _ in range(20):
+        demo.pump()
+    demo.keys("\x1a")
+    demo.wait("^exit code 143$")
+    demo.keys("still here")
+    demo.wait("^> still here$")
+
+
 def test_ctrl_s_and_ctrl_q_do_nothing(demo: Terminal) -> None:
     demo.keys("ab\x13cd\x11ef")
     demo.wait("^> abcdef$")
