@@ -27,6 +27,7 @@ _LAST_CODE = 0x10FFFF
 _MENTION = re.compile(r"""(?<![^\s([{,;:'"])@(?=\S)""")
 _RANGE = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?(?!\w)", re.ASCII)
 _WORD = re.compile(r"\S+")
+_LEAD = re.compile(r"\w+")
 _CLOSING = re.compile(r"[^\w]*\Z")  # what may stand behind the slash of a folder: no further name
 _JOINS_WORDS = frozenset("_-/")  # what belongs to a name if it follows a letter of it
 _MAX_WORDS = 12  # of a name with spaces that stands without quotes
@@ -53,8 +54,17 @@ class WrittenMention:
 
     text: str  # from behind the @ to the next blank, or to the closing quote
     is_quoted: bool
+    lead: str  # the letters that every name it may mean begins with; "" if these are not known
     stop: int  # the position where the next mention may begin: behind the quotes, else behind the @
-    readings: tuple[Reading, ...]  # the longest name first
+    _line: str  # the text from behind the @
+    _start: int  # its position
+
+    def readings(self) -> Iterator[Reading]:
+        """Yield the names that it may mean, the longest first."""
+        quoted = _QUOTED.match(self._line) if self.is_quoted else None
+        for name, end in _read_quoted(self._line, quoted) if quoted else _read_bare(self._line):
+            first, last, behind = _read_range(self._line, end)
+            yield Reading(name, first, last, self._start + behind)
 
 
 def write_name(name: str) -> str:
@@ -131,16 +141,12 @@ def find_mention(text: str, position: int = 0) -> WrittenMention | None:
         return None
     start = match.end()
     line = text[start : start + _MAX_LENGTH].partition("\n")[0]
-    quoted = _QUOTED.match(line)
+    if quoted := _QUOTED.match(line):
+        return WrittenMention(quoted[0], True, "", start + quoted.end(), line, start)
     word = _WORD.match(line)
+    lead = _LEAD.match(line)
     assert word is not None
-    readings: list[Reading] = []
-    for name, end in _read_quoted(line, quoted) if quoted else _read_bare(line):
-        first, last, end = _read_range(line, end)
-        readings.append(Reading(name, first, last, start + end))
-    if quoted:
-        return WrittenMention(quoted[0], True, start + quoted.end(), tuple(readings))
-    return WrittenMention(word[0], False, start, tuple(readings))
+    return WrittenMention(word[0], False, lead[0] if lead else "", start, line, start)
 
 
 def _read_quoted(line: str, quoted: re.Match[str]) -> Iterator[tuple[str, int]]:
@@ -150,9 +156,9 @@ def _read_quoted(line: str, quoted: re.Match[str]) -> Iterator[tuple[str, int]]:
     name = _unescape(quoted[1])
     tail = _WORD.match(line, behind)
     if tail and (tail[0][0].isalnum() or tail[0][0] in "._-/[("):
-        for end in range(tail.end(), behind, -1):
-            if _is_end(line, end):
-                yield name + line[behind:end], end
+        possible = (end for end in range(behind + 1, tail.end() + 1) if _is_end(line, end))
+        for end in reversed(list(islice(possible, _MAX_ENDS))):
+            yield name + line[behind:end], end
         if name.endswith("/"):  # its folder is not meant
             return
     yield name, behind

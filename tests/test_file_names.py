@@ -35,7 +35,7 @@ def test_a_mention_is_read_as_the_name_that_was_written(path: str, behind: str) 
     text = f"see @{write_mention(path)}{behind}"
     mention = find_mention(text)
     assert mention is not None
-    found = [one for one in mention.readings if one.name == path and not one.start]
+    found = [one for one in mention.readings() if one.name == path and not one.start]
     assert found
     assert text[found[0].stop :] == behind
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
+from unicodedata import normalize
 
 from swecli.context.pictures import is_picture, read_picture
 from swecli.file_names import Reading, WrittenMention, find_mention, write_name
@@ -24,6 +26,7 @@ _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger
 _MAX_BYTES_READ = 8_000_000  # bytes read of one file
 
 _TRAILING = ".!?:,;'\"`)]}>|"
+_NAME = re.compile(r"""[^\s"`,;<>{}|]*""")  # as far as it is reported; a pasted text goes on
 # a call or a decorator: no file is meant
 _CALL = re.compile(r"[\w.]+\(")
 # Text that is certainly meant as a path, reported if there is no such file: a slash or a short extension.
@@ -122,13 +125,37 @@ def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention,
     written twice counts once."""
     seen: set[object] = set()
     position = 0
+    leads = _leads(root)
     while written := find_mention(query, position):
-        reading = next((one for one in written.readings if _exists(root, one.name)), None)
+        reading = None
+        if _is_among(leads, _fold(written.lead)):  # most of a pasted text with many @ begin no name
+            reading = next((one for one in written.readings() if _exists(root, one.name)), None)
         position = reading.stop if reading else written.stop
         key = (reading.name, reading.start, reading.end) if reading else written.text
         if key not in seen:
             seen.add(key)
             yield written, reading
+
+
+def _leads(root: Path) -> list[str] | None:
+    """Return the names of what is in a folder, sorted, None if they are not known."""
+    try:
+        return sorted(map(_fold, os.listdir(root)))  # noqa: PTH208  names only
+    except OSError:
+        return None
+
+
+def _is_among(names: list[str] | None, lead: str) -> bool:
+    """Return whether a name begins with these letters."""
+    if names is None:
+        return True
+    place = bisect_left(names, lead)
+    return place < len(names) and names[place].startswith(lead) or not lead
+
+
+def _fold(name: str) -> str:
+    """Return a name as file systems compare it that do not tell letters from capitals or how accents are written."""
+    return name if name.isascii() and name.islower() else normalize("NFC", name).casefold()
 
 
 def _exists(root: Path, name: str) -> bool:
@@ -158,7 +185,9 @@ def _refuse_large(images: list[Image]) -> None:
 
 def _report_missing(written: WrittenMention) -> None:
     """Raise _SkippedMention for a mention that is certainly meant as a path."""
-    name = written.text if written.is_quoted else written.text.rstrip(_TRAILING)
+    name = written.text
+    if not written.is_quoted:
+        name = _NAME.match(name)[0].rstrip(_TRAILING)  # type: ignore[index]  # it matches the empty text too
     if written.is_quoted or (_PATH_LIKE.search(name) and not _CALL.match(name)):
         raise _SkippedMention(f"@{one_line(name)}: no such file; sent as text.")
 
