@@ -92,3 +92,18 @@ def test_a_file_is_restored_whose_folders_are_gone_however_deep_it_lay(tmp_path:
         assert path.read_text() == "before"
     finally:
         remove_tree(f"{Path.cwd()}/d")  # pytest cannot
+
+
+async def test_a_file_in_another_encoding_is_shown_as_text_and_gets_its_bytes_back() -> None:
+    data = "Le café\r\nfin\n".encode("cp1252")
+    Path("f.txt").write_bytes(data)
+    change = {"path": "f.txt", "edits": [{"old_text": "Le café", "new_text": "Très bon café"}]}
+    runtime = make_runtime(
+        [calls(("edit_file", change)), "done"], mode="auto", reflect_with_model=False
+    )
+    await run_turn(runtime, "edit it")
+    assert Path("f.txt").read_bytes() == "Très bon café\r\nfin\n".encode("cp1252")
+    ctx = ScriptedContext(runtime)
+    assert "+ Très bon café" in await ctx.type("/diff")
+    await ctx.type("/undo")
+    assert Path("f.txt").read_bytes() == data
