@@ -72,13 +72,13 @@ def write_name(name: str) -> str:
     if name.isascii() and name.isprintable() and not name.startswith('"'):
         return name
     is_clear = not (unclear_character().search(name) or "\n" in name or "\t" in name)
-    return name if is_clear and not name.startswith('"') else _quote(name)
+    return name if is_clear and not name.startswith('"') else quote_name(name)
 
 
 def write_mention(name: str) -> str:
     """Return what mentions a file, without the @: quoted unless `find_mention` reads the bare name back whole."""
     is_bare = not _NEEDS_QUOTES.search(name) and write_name(name) == name
-    return name if is_bare else _quote(name)
+    return name if is_bare else quote_name(name)
 
 
 def read_name(text: str) -> str | None:
@@ -97,7 +97,8 @@ def read_start(text: str) -> str:
     return _unescape(match[1]) + text[match.end() :]
 
 
-def _quote(name: str) -> str:
+def quote_name(name: str) -> str:
+    """Return a name in quotes, which end it whatever text follows."""
     quoted = "".join(_LETTERS.get(char) or _escape_hidden(char) for char in name)
     return f'"{quoted}"'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from swecli.file_names import write_mention
+from swecli.file_names import quote_name
 from swecli.text import CONTROL_SEQUENCE
 
 _MAX_CHARS = 1000
@@ -39,7 +39,7 @@ class Pastes:
         from swecli.context.pictures import read_picture
 
         placeholder = str(read_picture(path, str(path))["label"])
-        mention = f"@{write_mention(str(path))}"
+        mention = f"@{quote_name(str(path))}"
         if self._texts.get(placeholder, mention) != mention:
             placeholder = f"{placeholder[:-1]} #{len(self._texts) + 1}]"
         self._texts[placeholder] = mention
