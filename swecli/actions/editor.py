@@ -11,6 +11,7 @@ from pathlib import Path
 
 from swecli.models.errors import BadInput
 
+_MAX_TEXT = 50_000_000  # bytes
 _EDITORS = ("editor", "nano", "pico", "vi", "emacs")
 _LINE_EDITORS = (*_EDITORS, "vim", "nvim", "micro", "kak")  # open a file at `+LINE`
 
@@ -20,8 +21,11 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if there is none or it cannot be parsed."""
     search_path = environ.get("PATH", os.defpath)
     installed = (name for name in _EDITORS if shutil.which(name, path=search_path))
+    chosen = environ.get("VISUAL") or environ.get("EDITOR") or next(installed, "")
+    if os.access(chosen, os.X_OK) and Path(chosen).is_file():  # a path with spaces
+        return [chosen]
     try:
-        words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or next(installed, ""))
+        words = shlex.split(chosen)
     except ValueError as error:
         raise BadInput(
             f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor."
@@ -29,6 +33,35 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if not words:
         raise BadInput("No editor was found.", "Set EDITOR to your editor.")
     return words
+
+
+def edit_text(environ: Mapping[str, str], text: str) -> str:
+    """Return a text as the user leaves it in the editor. Raises BadInput, which says that the text stays as it was, if
+    the editor cannot be started, fails, or leaves no text."""
+    # late: few drafts are edited so
+    from tempfile import TemporaryDirectory
+
+    from swecli.regular_files import read_regular
+    from swecli.text_files import decode
+
+    stays = "The draft stays as it was."
+    with TemporaryDirectory(prefix="swecli-") as folder:
+        path = Path(folder) / "message.md"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+        code = run_editor(environ, path)
+        if code:
+            raise BadInput(f"The editor ended with exit code {code}.", stays)
+        try:
+            file = decode(read_regular(path, _MAX_TEXT))
+        except FileNotFoundError as error:
+            raise BadInput("The editor left no file.", stays) from error
+        except OSError as error:
+            raise BadInput(
+                f"What the editor left cannot be read: {error.strerror}.", stays
+            ) from error
+    if file is None:
+        raise BadInput("What the editor left is not text.", stays)
+    return file.shown.replace("\r\n", "\n").removesuffix("\n")
 
 
 def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:

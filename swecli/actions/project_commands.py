@@ -1,7 +1,7 @@
-"""The commands of a project: Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
+r"""The commands of a project: Markdown templates in `.agents/commands` or `.claude/commands`, sent as queries.
 
-`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
-front matter has `description` and `argument-hint`.
+`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. `\$1` is
+`$1`, and so is `$1` in code of a text that has `$ARGUMENTS`. The front matter has `description` and `argument-hint`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from swecli.regular_files import read_regular
 from swecli.text import decode_text
 
 _MAX_LENGTH = 32_768  # characters
-_PLACEHOLDER = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
+_PLACEHOLDER = re.compile(r"(?<!\\)\$(ARGUMENTS|[1-9])(?!\w|[.,]\d)")
+_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)  # a span or a block
+_ESCAPED = re.compile(r"\\(\$(?:ARGUMENTS|[1-9]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,18 @@ class ProjectCommand:
             words = args.split()
         values = {str(number): word for number, word in enumerate(words[:9], 1)}
         values["ARGUMENTS"] = args
-        expanded = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), self.body)
+        # where the text names its arguments, `$1` in code is what a shell or awk has there
+        code = _CODE.finditer(self.body) if "$ARGUMENTS" in self.body else ()
+        ranges = [range(*match.span()) for match in code]
+
+        def fill(match: re.Match[str]) -> str:
+            is_code = match[1] != "ARGUMENTS" and any(match.start() in one for one in ranges)
+            return match[0] if is_code else values.get(match[1], "")
+
+        expanded = _PLACEHOLDER.sub(fill, self.body)
         if args and expanded == self.body:
-            return f"{self.body}\n\n{args}"
-        return expanded
+            expanded = f"{self.body}\n\n{args}"
+        return _ESCAPED.sub(r"\1", expanded)
 
 
 def find_project_commands(trust: FolderTrust) -> list[ProjectCommand]:

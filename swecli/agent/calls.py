@@ -376,7 +376,7 @@ class CallRunner:
         ended = toolkit.ctx.commands.jobs.take_ended()
         call.ended_jobs = tuple(job.name for job in ended)
         notes = [
-            self._loop_guard.record(call, result.for_model),
+            self._loop_guard.record(call, result.for_model, is_waiting=result.is_waiting),
             *(job.report for job in ended),
             self._instructions_below(call, result),
             *self._path_rules.tell(call),

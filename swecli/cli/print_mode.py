@@ -72,15 +72,19 @@ def _read_schema(file: str | None) -> AnswerSchema | None:
 
 def _read_prompt(start: Start, *, is_stream: bool) -> Prompt:
     """Combine the prompt argument and piped text; the lines of a stream are read later. Raises UsageError, BadInput."""
+    if (
+        sys.__stdout__ is None
+    ):  # as in a shell behind `>&-`; what was opened in its place leads nowhere
+        raise BadInput("There is no stdout: the answer would be lost.", "Name a file: > answer.txt")
     is_terminal = os.isatty(0)
     piped = ""
+    typed = start.prompt.strip()
     if is_stream and is_terminal:
         raise UsageError(
             "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
         )
     if not is_stream and not is_terminal:
-        piped = read_piped(0, lambda line: print(line, file=sys.stderr))
-    typed = start.prompt.strip()
+        piped = read_piped(0, lambda line: print(line, file=sys.stderr), is_needed=not typed)
     if not (is_stream or typed or piped):
         raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
     prompt = Prompt(start.prompt, piped) if typed else Prompt(piped)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
+from unicodedata import normalize
 
 from swecli.context.pictures import is_picture, read_picture
+from swecli.file_names import Reading, WrittenMention, find_mention, write_name
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
-from swecli.text import fence
+from swecli.text import fence, one_line
+from swecli.text_files import decode
 
 _MAX_FILE = 40_000  # characters
 _MAX_TOTAL = 120_000
@@ -20,12 +25,10 @@ _MAX_ENTRIES = 200
 _MAX_IMAGES = 20_000_000  # characters of base64 data: services accept no larger request
 _MAX_BYTES_READ = 8_000_000  # bytes read of one file
 
-# An @ at the start of a word (not in an e-mail address), then "a name with spaces" or a name without.
-_MENTION = re.compile(
-    r"""(?<![^\s([{,;:'"])@(?:"([^"\n]+)"(:\d+(?:-\d+)?)?|([^\s"'`,;()<>\[\]{}|]+))"""
-)
-_RANGE = re.compile(r"\A(.+?):(\d{1,9})(?:-(\d{1,9}))?\Z", re.DOTALL)
-_TRAILING = ".!?:,"
+_TRAILING = ".!?:,;'\"`)]}>|"
+_NAME = re.compile(r"""[^\s"`,;<>{}|]*""")  # as far as it is reported; a pasted text goes on
+# a call or a decorator: no file is meant
+_CALL = re.compile(r"[\w.]+\(")
 # Text that is certainly meant as a path, reported if there is no such file: a slash or a short extension.
 _PATH_LIKE = re.compile(r"/|\.[A-Za-z0-9]{1,5}\Z")
 
@@ -45,9 +48,14 @@ class _Mention:
     """An existing file or folder that is mentioned."""
 
     path: Path
-    name: str  # as it is written
+    name: str  # as it is written, without quotes and escapes
     start: int  # first line; 0: all lines
     end: int  # last line
+
+    @property
+    def label(self) -> str:
+        """The name for a line of text."""
+        return write_name(self.name)
 
 
 class _SkippedMention(Exception):
@@ -78,21 +86,22 @@ def expand_mentions(
     images: list[Image] = []
     max_total = min(_MAX_TOTAL, max_characters or _MAX_TOTAL)
     remaining = max_total
-    for match in _distinct_mentions(query):
+    for written, reading in _distinct_mentions(query, root):
         try:
-            mention = _resolve_mention(match, root)
-            if mention is None:
+            if reading is None:
+                _report_missing(written)
                 continue
+            mention = _resolve_inside(reading, root)
             if denial := deny(mention.name):
-                raise _SkippedMention(f"@{mention.name}: {denial}; not sent.")
+                raise _SkippedMention(f"@{mention.label}: {denial}; not sent.")
             if is_picture(mention.path):
                 image = _read_image(mention, text_only)
                 images.append(image)
-                blocks.append(f"{image['label']} {mention.name}")
+                blocks.append(f"{image['label']} {mention.label}")
                 continue
             if remaining <= 0:
                 raise _SkippedMention(
-                    f"@{mention.name}: the mentioned files exceed {max_total:,} characters; not sent."
+                    f"@{mention.label}: the mentioned files exceed {max_total:,} characters; not sent."
                 )
             block, note = _render_block(mention, min(_MAX_FILE, remaining))
         except _SkippedMention as reason:
@@ -111,17 +120,54 @@ def expand_mentions(
     return Expansion(text, notes, list(files), images)
 
 
-def _distinct_mentions(query: str) -> list[re.Match[str]]:
-    """Return the mentions in their order; one that is written twice counts once."""
-    mentions: dict[str, re.Match[str]] = {}
-    for match in _MENTION.finditer(query):
-        mentions.setdefault(match[0], match)
-    return list(mentions.values())
+def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention, Reading | None]]:
+    """Yield the mentions in their order, with the longest name that exists, None if there is no such file; one that is
+    written twice counts once."""
+    seen: set[object] = set()
+    position = 0
+    leads = _leads(root)
+    while written := find_mention(query, position):
+        reading = None
+        if _is_among(leads, _fold(written.lead)):  # most of a pasted text with many @ begin no name
+            reading = next((one for one in written.readings() if _exists(root, one.name)), None)
+        position = reading.stop if reading else written.stop
+        key = (reading.name, reading.start, reading.end) if reading else written.text
+        if key not in seen:
+            seen.add(key)
+            yield written, reading
+
+
+def _leads(root: Path) -> list[str] | None:
+    """Return the names of what is in a folder, sorted, None if they are not known."""
+    try:
+        return sorted(map(_fold, os.listdir(root)))  # noqa: PTH208  names only
+    except OSError:
+        return None
+
+
+def _is_among(names: list[str] | None, lead: str) -> bool:
+    """Return whether a name begins with these letters."""
+    if names is None:
+        return True
+    place = bisect_left(names, lead)
+    return place < len(names) and names[place].startswith(lead) or not lead
+
+
+def _fold(name: str) -> str:
+    """Return a name as file systems compare it that do not tell letters from capitals or how accents are written."""
+    return name if name.isascii() and name.islower() else normalize("NFC", name).casefold()
+
+
+def _exists(root: Path, name: str) -> bool:
+    try:
+        return os.path.exists(f"{root}/{name}" if name[0] != "/" else name)  # noqa: PTH110  for each of many
+    except ValueError:  # NUL, or no name of this system
+        return False
 
 
 def _read_image(mention: _Mention, text_only: str) -> Image:
     """Read a mentioned picture. Raises BadInput if it cannot be sent, or if the model named `text_only` takes none."""
-    image = read_picture(mention.path, mention.name)
+    image = read_picture(mention.path, mention.label)
     if text_only:
         setting = f'set images = true in [models."{text_only}"]'
         hint = f"Choose a model that takes them (/model, swecli models), or {setting}."
@@ -137,48 +183,29 @@ def _refuse_large(images: list[Image]) -> None:
         )
 
 
-def _resolve_mention(match: re.Match[str], root: Path) -> _Mention | None:
-    """Return what a mention means, or None if it is plain text. Raises _SkippedMention."""
-    quoted_name, line_range, bare_name = match.groups()
-    written = quoted_name + (line_range or "") if quoted_name else bare_name
-    for name, start, end in _parse_candidates(written):
-        path = _resolve_inside(name, root) if name else None
-        if path is not None:
-            return _Mention(path, name, start, end)
-    name = written.rstrip(_TRAILING)
-    is_call = match.string[match.end() : match.end() + 1] == "("
-    if quoted_name or (_PATH_LIKE.search(name) and not is_call):
-        raise _SkippedMention(f"@{name}: no such file; sent as text.")
-    return None
+def _report_missing(written: WrittenMention) -> None:
+    """Raise _SkippedMention for a mention that is certainly meant as a path."""
+    name = written.text
+    if not written.is_quoted:
+        name = _NAME.match(name)[0].rstrip(_TRAILING)  # type: ignore[index]  # it matches the empty text too
+    if written.is_quoted or (_PATH_LIKE.search(name) and not _CALL.match(name)):
+        raise _SkippedMention(f"@{one_line(name)}: no such file; sent as text.")
 
 
-def _parse_candidates(written: str) -> Iterator[tuple[str, int, int]]:
-    """Yield possible (name, first line, last line) of a mention, the most literal first: as written, with a range,
-    without closing punctuation."""
-    for text in dict.fromkeys((written, written.rstrip(_TRAILING))):
-        yield text, 0, 0
-        if match := _RANGE.match(text):
-            start = max(1, int(match[2]))
-            yield match[1], start, int(match[3] or start)
-
-
-def _resolve_inside(name: str, root: Path) -> Path | None:
-    """Return the existing file or directory of that name, links resolved, or None. Raises _SkippedMention."""
-    try:
-        workspace = root.resolve()
-        path = (workspace / name).resolve()
-        exists = path.exists()
-    except (OSError, ValueError, RuntimeError):  # too long, not encodable, circular links
-        return None
-    if exists and not path.is_relative_to(workspace) and not is_picture(path):
-        raise _SkippedMention(f"@{name}: outside the workspace; not sent.")
-    return path if exists else None
+def _resolve_inside(reading: Reading, root: Path) -> _Mention:
+    """Return the existing file or folder of a name, links resolved. Raises _SkippedMention."""
+    workspace = root.resolve()
+    path = (workspace / reading.name).resolve()
+    mention = _Mention(path, reading.name, reading.start, reading.end)
+    if not path.is_relative_to(workspace) and not is_picture(path):
+        raise _SkippedMention(f"@{mention.label}: outside the workspace; not sent.")
+    return mention
 
 
 def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     """Return the file as a fenced block of about `max_characters`, and a note for the user if it is truncated, else "".
     Raises _SkippedMention."""
-    name = mention.name
+    name = mention.label
     try:
         if mention.path.is_dir():
             return _quote(f"Directory {name}", _list_folder(mention.path)), ""
@@ -186,10 +213,11 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     except OSError as failure:
         reason = failure.strerror or failure
         raise _SkippedMention(f"@{name}: cannot be read ({reason}).") from failure
-    if b"\x00" in data[:8192]:
+    file = decode(data)
+    if file is None:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
 
-    text = data.decode("utf-8", "replace")
+    text = file.shown
     title = f"File {name}"
     start = mention.start
     if start:
@@ -213,7 +241,7 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
 def _read_start(mention: _Mention) -> bytes:
     """Read the first bytes of a file. Raises OSError, or _SkippedMention for a pipe or a device."""
     if not stat.S_ISREG(mention.path.stat().st_mode):
-        raise _SkippedMention(f"@{mention.name}: not a regular file; not sent.")
+        raise _SkippedMention(f"@{mention.label}: not a regular file; not sent.")
     with mention.path.open("rb") as file:
         return file.read(_MAX_BYTES_READ)
 
@@ -222,7 +250,7 @@ def _list_folder(folder: Path) -> str:
     names: list[str] = []
     for entry in sorted(folder.iterdir(), key=attrgetter("name")):
         if entry.name != ".git":
-            names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
+            names.append(write_name(f"{entry.name}/" if entry.is_dir() else entry.name))
     if len(names) > _MAX_ENTRIES:
         names[_MAX_ENTRIES:] = [f"… and {len(names) - _MAX_ENTRIES} more"]
     return "\n".join(names) or "(empty)"

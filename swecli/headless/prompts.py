@@ -10,11 +10,13 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from swecli.models.errors import BadInput
 
 MAX_BYTES = 10_000_000  # of piped input, or of one line of it
-PATIENCE = 2.0  # seconds without a byte before the wait is reported
+PATIENCE = 3.0  # seconds without a byte: then the wait is reported, or ends if there is a prompt
+_PIPELINE_PATIENCE = 20.0  # the same where a program of a pipeline may still work before it writes
 _LINE_HINT = 'Write lines like {"type": "user", "text": "list files"}.'
 
 
@@ -35,15 +37,26 @@ def read_piped(
     descriptor: int,
     warn: Callable[[str], None],
     *,
+    is_needed: bool = True,
     max_bytes: int = MAX_BYTES,
     patience: float = PATIENCE,
 ) -> str:
-    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. `warn` gets a line if no byte arrives within `patience`
-    seconds. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
+    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. Without a byte for `patience` seconds `warn` gets a line. It
+    is waited for only if it is needed, for there is no other prompt: who starts this program may have left a pipe open
+    that nobody writes to. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
     pieces = []
     length = 0
     try:
-        if not select.select([descriptor], [], [], patience)[0]:
+        is_silent = not select.select([descriptor], [], [], patience)[0]
+        if is_silent and not is_needed:
+            more = _PIPELINE_PATIENCE - patience if _has_other_writer(descriptor) else 0
+            if not select.select([descriptor], [], [], more)[0]:
+                warn(
+                    f"swecli: Nothing was piped in within {patience + more:.0f} s: goes on without.  "
+                    "(To say that there is nothing: </dev/null)"
+                )
+                return ""
+        elif is_silent:
             warn("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
         while piece := _read_some(descriptor):
             pieces.append(piece)
@@ -55,6 +68,34 @@ def read_piped(
     except OSError as error:
         raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
+
+
+def _has_other_writer(descriptor: int) -> bool:
+    """Return whether a program beside this one may write to a pipe, as in a pipeline of a shell: none of those that
+    have started this one. False also where the system does not tell."""
+    processes = Path("/proc")
+    try:
+        pipe = (processes / f"self/fd/{descriptor}").readlink()
+        ancestors = {os.getpid()}
+        parent = os.getppid()
+        while parent and parent not in ancestors:
+            ancestors.add(parent)
+            status = (processes / str(parent) / "stat").read_text(errors="replace")
+            parent = int(status.rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return False
+    others = (one for one in processes.glob("[0-9]*") if int(one.name) not in ancestors)
+    return any(_writes_to(process, pipe) for process in others)
+
+
+def _writes_to(process: Path, pipe: Path) -> bool:
+    with suppress(OSError, ValueError):  # another user's, or it has ended
+        for opened in (process / "fd").iterdir():
+            if opened.readlink() == pipe:
+                status = (process / "fdinfo" / opened.name).read_text()
+                flags = int(status.partition("flags:")[2].split()[0], 8)
+                return flags & os.O_ACCMODE != os.O_RDONLY
+    return False
 
 
 def _read_some(descriptor: int) -> bytes:

@@ -269,8 +269,34 @@ def error_for_transport(
     hint = "Check the network and the address."
     if endpoint.local:
         hint = "Is it running, and is the address right?"
+    if proxy := _proxy_for(address):
+        hint = (
+            f"It was asked through the proxy {proxy}, which HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names: check that, or "
+            "name the host in NO_PROXY."
+        )
     reason = endpoint.mask(_reason(chain))
     return Unavailable(f"{address} cannot be reached ({reason}).", hint, tries=TRIES_IF_BROKEN_OFF)
+
+
+def _proxy_for(address: str) -> str:
+    """Return the host and port of the proxy that the environment names for an address, "" if there is none."""
+    # late: needed for a failure only
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    from swecli.llm.endpoints import LOOPBACK
+
+    try:
+        asked = urlsplit(address)
+        host = asked.hostname or ""
+        proxies = getproxies()
+        proxy = proxies.get(asked.scheme) or proxies.get("all", "")
+        if not proxy or host in LOOPBACK or proxy_bypass(host):
+            return ""
+        named = urlsplit(proxy)
+        return f"{named.hostname}:{named.port}" if named.port else named.hostname or ""
+    except ValueError:
+        return ""
 
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from swecli.llm.endpoints import LOOPBACK
 from swecli.models.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -114,5 +115,7 @@ async def _client_until_loop_ends(
         limits=httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
         follow_redirects=False,
         headers={"user-agent": f"swecli/{__version__}"},
+        # a proxy does not reach this machine, whatever NO_PROXY says
+        mounts={f"all://{f'[{host}]' if ':' in host else host}": None for host in LOOPBACK},
     ) as client:
         yield client

@@ -308,6 +308,7 @@ class ToolResult:
     cancelled: bool = False
     denied: bool = False
     effects: Effects | None = None
+    is_waiting: bool = False  # for something that still runs: the same call may have another result
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,10 @@ class Dispatcher:
     async def _run_shell(self, line: ParsedLine) -> None:
         if not line.text:
             raise UsageError("There is no command after the `!`.", "For example: !git status")
-        await self._startup.processor.run_shell(line.text, share=line.shared)
+        if line.shared or not self._prompt.has_terminal:
+            await self._startup.processor.run_shell(line.text, share=line.shared)
+        elif code := await self._prompt.run_in_foreground(line.text):
+            self._prompt.write(f"exit code {code}\n")
 
     async def _run_query(self, line: ParsedLine) -> None:
         await self._startup.processor.process_query(line.text)

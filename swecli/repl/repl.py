@@ -23,7 +23,7 @@ from swecli.models.project import ProjectPlace
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
-from swecli.repl.input.dumb_prompt import DumbPrompt
+from swecli.repl.input.dumb_prompt import TERMS_WITHOUT_CURSOR, DumbPrompt
 from swecli.repl.input.prompt import PromptLine
 from swecli.repl.key_map import KeyMap
 from swecli.repl.line_queue import LineQueue
@@ -83,7 +83,7 @@ class REPL(Program):
         self.queue = LineQueue(first_lines)
         self.prompt: PromptLine | DumbPrompt
         # a terminal without a type cannot move its cursor
-        if settings.plain or start.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        if settings.plain or start.environ.get("TERM", "") in TERMS_WITHOUT_CURSOR:
             self.prompt = DumbPrompt(self, start)
         else:
             self.prompt = PromptLine(self, start, self._startup, keyboard, output)

@@ -129,6 +129,8 @@ class FileAccess:
 
     # of files read or written, by resolved path
     digests: dict[Path, str] = field(default_factory=dict)
+    # of the same files: the encodings that they were found in
+    encodings: dict[Path, str] = field(default_factory=dict)
     # says what may be read and changed; None: no rules of the user do
     guard: Guard | None = None
     # records what permitted calls change; None: nothing does

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from swecli.text_files import TextFile
 from swecli.tools.base import ToolError
+from swecli.tools.line_ends import keep_line_ends
 from swecli.tools.near_miss import explain_mismatch
 from swecli.tools.params import Params
 from swecli.tools.spans import Span, compose, replaced_spans
-from swecli.tools.text_files import TextFile
 
 _MAX_LINES = 10  # of matches, in an error
 
@@ -46,7 +47,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
     failures: list[str] = []
     for number, edit in enumerate(edits, start=1):
         try:
-            text, replaced = _apply(text, edit, file.newline, hints=hints)
+            text, replaced = _apply(text, edit, file, hints=hints)
         except ToolError as error:
             which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
             failures.append(f"{which}{error}")
@@ -57,7 +58,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
     return EditedText(text, spans, len(edits) - len(failures), failures)
 
 
-def _apply(text: str, edit: Edit, newline: str, *, hints: bool) -> tuple[str, list[Span]]:
+def _apply(text: str, edit: Edit, file: TextFile, *, hints: bool) -> tuple[str, list[Span]]:
     """Return the text after one edit, and what was replaced. Raises ToolError."""
     old = normalize_newlines(edit.old_text)
     new = normalize_newlines(edit.new_text)
@@ -77,8 +78,25 @@ def _apply(text: str, edit: Edit, newline: str, *, hints: bool) -> tuple[str, li
         raise ToolError(reason)
     if len(starts) > 1 and not edit.replace_all:
         raise ToolError(_describe_matches(plain, starts))
-    own_ends = new.replace("\n", newline) if newline else edit.new_text
-    return _replace(text, starts, len(old), own_ends)
+    own_starts, own_stops = _own_places(text, starts, len(old))
+    if file.has_mixed_ends:
+        # a line end behind the place says how the lines in it end, if it has none itself
+        pieces = [
+            _keep_ends(text, start, end, new, file.newline)
+            for start, end in zip(own_starts, own_stops, strict=True)
+        ]
+    else:
+        own_ends = new.replace("\n", file.newline) if file.newline else edit.new_text
+        pieces = [own_ends] * len(starts)
+    return _replace(text, own_starts, own_stops, pieces)
+
+
+def _keep_ends(text: str, start: int, end: int, new: str, newline: str) -> str:
+    """Return what stands for a place of the text: its lines keep their ends, and new ones take those around them."""
+    line_end = text.find("\n", end)
+    if line_end >= 0:
+        newline = "\r\n" if text[line_end - 1] == "\r" else "\n"
+    return keep_line_ends(text[start:end], new, newline)
 
 
 def _describe_matches(text: str, starts: list[int]) -> str:
@@ -90,19 +108,27 @@ def _describe_matches(text: str, starts: list[int]) -> str:
     )
 
 
-def _replace(text: str, starts: list[int], length: int, new: str) -> tuple[str, list[Span]]:
-    """Replace `length` characters at each of `starts`, which are positions in the text with normalized line ends."""
+def _own_places(text: str, starts: list[int], length: int) -> tuple[list[int], list[int]]:
+    """Return where pieces of `length` characters begin and end in the text, from where they begin in the text with
+    normalized line ends."""
     # positions of the line ends that have two characters in `text`: each one before a position moves it by one
     pairs = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
     own_starts = [start + bisect_left(pairs, start) for start in starts]
     own_ends = [start + length + bisect_left(pairs, start + length) for start in starts]
+    return own_starts, own_ends
+
+
+def _replace(
+    text: str, starts: list[int], ends: list[int], new: Sequence[str]
+) -> tuple[str, list[Span]]:
+    """Replace each place of the text by one of the new pieces."""
     pieces: list[str] = []
     done = 0
-    for start, end in zip(own_starts, own_ends, strict=True):
-        pieces += [text[done:start], new]
+    for start, end, piece in zip(starts, ends, new, strict=True):
+        pieces += [text[done:start], piece]
         done = end
     pieces.append(text[done:])
-    return "".join(pieces), replaced_spans(own_starts, own_ends, len(new))
+    return "".join(pieces), replaced_spans(starts, ends, [len(piece) for piece in new])
 
 
 def normalize_newlines(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swecli.file_names import write_name
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.json_value import JsonObject
 from swecli.models.message import (
@@ -24,7 +25,6 @@ from swecli.models.message import (
     ToolCall,
     ToolResult,
 )
-from swecli.text import escape_hidden
 from swecli.tools.arguments import read_arguments
 from swecli.tools.base import NeedsMore, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
 from swecli.tools.limits import one_line, strip_terminal_codes
@@ -173,7 +173,7 @@ def _with_note(result: ToolResult, note: str) -> ToolResult:
 
 def _describe_changes(changed: Sequence[str]) -> str:
     """Return the line on the files that differ after a call that may change any."""
-    named = ", ".join(escape_hidden(path, keep="") for path in changed[:_MAX_CHANGED])
+    named = ", ".join(write_name(path) for path in changed[:_MAX_CHANGED])
     more = len(changed) - _MAX_CHANGED
     return f"[files that differ now: {named}{f' and {more} more' if more > 0 else ''}]"
 

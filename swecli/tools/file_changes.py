@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.models.message import Display, TextChange, ToolResult
 from swecli.text import escape_hidden
+from swecli.text_files import BYTE_ORDER_MARKS, REPLACEMENT, TextFile, decode, replace_strays
 from swecli.tools.base import ToolContext, ToolError, ToolPlan
 from swecli.tools.diffs import Diff, LineRange, unified_diff
 from swecli.tools.edits import normalize_newlines
+from swecli.tools.file_formats import declared_encoding
 from swecli.tools.files import digest, read_bytes, write_atomic
-from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.paths import display_path, relative_path
-from swecli.tools.text_files import TextFile, decode
 
 _MAX_PLACES = 20  # named in a result
 
@@ -35,6 +35,7 @@ class FileChange:
 
     base: Base
     data: bytes
+    encoding: str  # of the data; "" if it is plain ASCII
     diff: Diff
 
 
@@ -53,10 +54,22 @@ def read_base(ctx: ToolContext, path: Path) -> Base:
     name = display_path(ctx.root, path)
     now = digest(data)
     is_stale = ctx.files.digests.get(path, now) != now
-    file = decode(data)
+    file = decode_file(ctx, path, data)
     if file is None:
         raise ToolError(f"{name} is a binary file. Only text can be changed here.")
     return Base(path, file, now, is_stale)
+
+
+def decode_file(ctx: ToolContext, path: Path, data: bytes) -> TextFile | None:
+    """Return the text of a file, None if it is binary. It stays in the encoding that it was found in, whatever its
+    bytes look like after a change."""
+    known = ctx.files.encodings.get(path, "")
+    if not known and not data.startswith(BYTE_ORDER_MARKS):
+        known = declared_encoding(path)
+    file = decode(data, known)
+    if file is not None and not file.text.isascii():
+        ctx.files.encodings[path] = file.encoding
+    return file
 
 
 def stale_error(ctx: ToolContext, base: Base) -> ToolError:
@@ -68,17 +81,17 @@ def stale_error(ctx: ToolContext, base: Base) -> ToolError:
 
 
 def plan_change(
-    ctx: ToolContext, base: Base, data: bytes, verb: str, changed: Sequence[LineRange] | None = None
+    ctx: ToolContext,
+    base: Base,
+    new: TextFile,
+    verb: str,
+    changed: Sequence[LineRange] | None = None,
 ) -> ChangePlan:
     """Return a plan with the change as a diff and the bytes to write. `changed` are the lines that differ, if they are
-    known. Raises ToolError for binary content."""
+    known. Raises ToolError for binary content, and for what the encoding of the file cannot hold."""
     subject = relative_path(ctx.root, base.path)
     name = display_path(ctx.root, base.path)
-    new = decode(data)
-    if new is None:
-        raise ToolError(
-            "The content contains NUL characters: this would be a binary file. Nothing was written."
-        )
+    data, encoding = _encode(name, base.file or replace(new, text=""), new.text)
     before = base.file.text if base.file else None
     after = new.text
     if base.file is not None and base.file.newline == new.newline == "\r\n":
@@ -86,7 +99,7 @@ def plan_change(
         before = normalize_newlines(base.file.text)
         after = normalize_newlines(new.text)
     diff = unified_diff(name, before, after, changed)
-    body = escape_hidden(escape_invalid_bytes(diff.text))
+    body = escape_hidden(replace_strays(diff.text))
     access = ctx.guard.judge(subject)
     return ChangePlan(
         summary=f"{verb} {name} ({diff.counts})",
@@ -96,7 +109,7 @@ def plan_change(
             kind="diff",
             change=TextChange(str(base.path), before, after),
         ),
-        change=FileChange(base, data, diff),
+        change=FileChange(base, data, "" if new.text.isascii() else encoding, diff),
         session_label="all changes to files in this workspace",
         session_rule="edit(**)",
         subject=subject,
@@ -105,16 +118,48 @@ def plan_change(
     )
 
 
+def _encode(name: str, file: TextFile, text: str) -> tuple[bytes, str]:
+    """Return a text in the encoding of a file, and which one that is. Raises ToolError if it lacks a character."""
+    if "\0" in text:
+        raise ToolError(
+            "The content contains NUL characters: this would be a binary file. Nothing was written."
+        )
+    if not file.is_valid and text.count(REPLACEMENT) > file.text.count(REPLACEMENT):
+        raise ToolError(
+            f"{name} has bytes that are not text, shown as {REPLACEMENT}. They would be lost. Nothing was written: "
+            "edit the text around them."
+        )
+    try:
+        return file.encode(text), file.encoding_for(text)
+    except UnicodeEncodeError as error:
+        char = text[error.start]
+        shown = f"{char} (U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
+        if 0xD800 <= ord(char) <= 0xDFFF:
+            raise ToolError(
+                f"The text contains a character that files cannot hold ({shown})."
+            ) from error
+        raise ToolError(
+            f"{name} is written in {file.encoding_for(text)}, which has no {shown}. Nothing was written: "
+            "use other characters, or convert the file first, such as with iconv."
+        ) from error
+
+
 def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     change = plan.change
     path = change.base.path
-    write_atomic(ctx.root, path, change.data, change.base.digest)
+    is_detached = write_atomic(ctx.root, path, change.data, change.base.digest)
     if not change.base.is_stale:  # of the rest of which the model does not know
         ctx.files.digests[path] = digest(change.data)
+    if change.encoding:
+        ctx.files.encodings[path] = change.encoding
     text = f"{done} {plan.preview.title} ({change.diff.counts})."
     if change.base.file is not None and change.diff.changed:
         text += f" Changed lines, as they are numbered now: {_places(change.diff.changed)}."
+    if is_detached:
+        text += (
+            " It had other names (hard links) outside the workspace: these keep the old content."
+        )
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from swecli.folders import walk
 from swecli.models.errors import ToolError
 from swecli.tools.paths import display_path, is_inside, not_found_error
 
@@ -34,12 +35,17 @@ def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
         return _read(root, path, folder, limit)[0]
 
 
-def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> None:
-    """Write `data` to a resolved path by a temporary file, fsync and rename. Missing folders are created, the mode is
-    kept. `expected` is the digest of the present content, None for a new file. Raises ToolError, and writes nothing, if
-    the file differs from that or cannot be written."""
+def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> bool:
+    """Write `data` to a resolved path by a temporary file, fsync and rename; in place if it has other names (hard
+    links) that are all in the workspace. Missing folders are created, the mode is kept. `expected` is the digest of the
+    present content, None for a new file. Returns whether other names were left with the old content. Raises
+    ToolError, and writes nothing, if the file differs from that or cannot be written."""
     with _open_folder(root, path, create=True) as folder:
         status = _check(root, path, folder, expected)
+        has_names = status is not None and status.st_nlink > 1
+        if status is not None and has_names and all_names_below(root, status):
+            _overwrite(folder, path, data)
+            return False
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
         try:
             _write(folder, temporary, data, status)
@@ -50,6 +56,7 @@ def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> N
                 os.unlink(temporary, dir_fd=folder)
             raise
         os.fsync(folder)
+        return has_names
 
 
 def _check(root: Path, path: Path, folder: int, expected: str | None) -> os.stat_result | None:
@@ -101,6 +108,48 @@ def _write(folder: int, name: str, data: bytes, old: os.stat_result | None) -> N
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _overwrite(folder: int, path: Path, data: bytes) -> None:
+    """Write a file in place. If that fails, as when the disk is full, it gets its content back."""
+    handle = os.open(path.name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    with os.fdopen(handle, "r+b", buffering=0) as file:
+        before = file.read()
+        try:
+            write_in_place(handle, data)
+        except OSError:
+            write_in_place(handle, before)
+            raise
+
+
+def all_names_below(root: Path, status: os.stat_result) -> bool:
+    """Return whether all names of a file are below a folder. Another one may be that of a copy that is kept elsewhere,
+    as package managers and backups have them."""
+    missing = status.st_nlink
+    for _, entries in walk(str(root)):
+        for entry in entries:
+            if entry.inode() == status.st_ino and os.path.samestat(
+                entry.stat(follow_symlinks=False), status
+            ):
+                missing -= 1
+        if not missing:
+            return True
+    return False
+
+
+def write_in_place(handle: int, data: bytes) -> None:
+    """Give an open file this content. Room is taken first, so that a full disk leaves the file as it is."""
+    if data and hasattr(os, "posix_fallocate"):  # not on macOS
+        try:
+            os.posix_fallocate(handle, 0, len(data))
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # not on this file system
+                raise
+    done = 0
+    while done < len(data):
+        done += os.pwrite(handle, data[done:], done)
+    os.ftruncate(handle, len(data))
+    os.fsync(handle)
 
 
 @contextmanager

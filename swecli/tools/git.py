@@ -127,6 +127,18 @@ def first_commit(
     return output.strip()
 
 
+# what git has in its folder while an operation waits for the user
+_OPERATIONS = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+_FIELDS_OF_CONFLICT = 10  # before the path, in the second format of `git status --porcelain`
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryState:
     """Where a work tree stands."""
@@ -135,6 +147,8 @@ class RepositoryState:
     branch: str  # "" for a detached commit
     changed: tuple[str, ...]  # files that differ from the commit, or are new
     subjects: tuple[str, ...]  # of the last commits, newest first
+    conflicts: tuple[str, ...] = ()  # files with a conflict that is not resolved
+    operation: str = ""  # that has stopped halfway, "" for none
 
 
 def read_state(
@@ -163,13 +177,30 @@ def read_state(
             commit = entry.removeprefix("# branch.oid ").removeprefix("(initial)")
         elif entry and not entry.startswith("#"):
             changed.append(entry)
+    conflicts = tuple(
+        entry.split(" ", _FIELDS_OF_CONFLICT)[-1] for entry in changed if entry.startswith("u ")
+    )
     subjects: list[str] = []
     if before is not None and before.commit == commit:
         subjects = list(before.subjects)
     elif commit:
         log = ("log", f"--max-count={_SUBJECTS}", "--no-color", "--format=%s", "-z")
         subjects = run_git(folder, *log, environ=environ, seconds=seconds).split("\0")
-    return RepositoryState(commit, branch, tuple(changed), tuple(filter(None, subjects)))
+    operation = _find_operation(Path(_git_folder(project_root(folder))))
+    shown = tuple(filter(None, subjects))
+    return RepositoryState(commit, branch, tuple(changed), shown, conflicts, operation)
+
+
+def _find_operation(folder: Path) -> str:
+    """Return what git is in the middle of, as `git status` tells it, "" for nothing."""
+    for name, operation in _OPERATIONS.items():
+        if not os.path.lexists(folder / name):
+            continue
+        with suppress(OSError):
+            branch = read_regular(folder / name / "head-name").decode("utf-8", "replace").strip()
+            return f"{operation} of {branch.removeprefix('refs/heads/')}"
+        return operation
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from swecli.tools.base import ToolError
-from swecli.tools.path_patterns import PathPatterns
+from swecli.tools.path_patterns import PathPatterns, literal_brackets
 
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MAX_PATTERNS = 200  # a few nested braces make thousands, which would be compared with every file
@@ -18,7 +18,10 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         """Raises ToolError for an invalid pattern."""
         try:
-            patterns = [_plain(part) for part in _expand(pattern)]
+            parts = _expand(pattern)
+            if not pattern.startswith("!"):
+                parts.append(pattern.strip())  # a name may have commas and braces itself
+            patterns = [_plain(form) for part in parts for form in (part, literal_brackets(part))]
             included = [part for part in patterns if not part.startswith("!")]
             excluded = [part[1:] for part in patterns if part.startswith("!")]
             self._included = PathPatterns(included or ["*"])

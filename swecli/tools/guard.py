@@ -10,12 +10,13 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from swecli.file_names import write_name
 from swecli.regular_files import read_regular
-from swecli.text import escape_hidden
 from swecli.tools.ignored import has_ignore_file, when_ignored
 from swecli.tools.limits import one_line
 from swecli.tools.path_rules import PathRule, RuleList
-from swecli.tools.paths import relative_path, resolve_for_reading
+from swecli.tools.paths import given_name, relative_path, resolve_for_reading
+from swecli.tools.protected_folders import OF_ENVIRONMENTS, PROGRAMS_OF_ENVIRONMENTS
 from swecli.tools.sensitive import is_in_secret_folder, is_installed, is_protected, is_sensitive
 
 _ORDER: tuple[RuleList, ...] = ("deny", "approved", "ask", "allow")
@@ -174,6 +175,7 @@ class Guard:
         """Return the answer for a path as it is written, relative to the workspace or absolute. It need not exist.
         Links are followed part by part; where it passes through one, its own name counts too. Raises ToolError if it is
         not a path."""
+        path = given_name(self.root, path)
         real = relative_path(self.root, resolve_for_reading(self.root, path))
         answer = self.judge(real)
         written = os.path.relpath(os.path.join(self.root, path), self.root)  # noqa: PTH118  not followed
@@ -237,7 +239,7 @@ class Guard:
         name = f"{self._place}{path}"
         if not self._is_secret(path, name):
             return None
-        return _Answer(1, f"{escape_hidden(name, keep='')} may contain secrets")
+        return _Answer(1, f"{write_name(name)} may contain secrets")
 
     def _is_secret(self, path: str, name: str) -> bool:
         if not is_sensitive(name):
@@ -262,7 +264,7 @@ class Guard:
         # late: a turn may change nothing
         from swecli.tools.own_programs import own_folders
 
-        name = escape_hidden(path, keep="")
+        name = write_name(path)
         if is_protected(path) or self._is_of_environment(path):
             reason = "what is written there can start programs or change settings"
             return _Answer(1, f"{name} is protected: {reason}")
@@ -274,7 +276,6 @@ class Guard:
     def _is_of_environment(self, path: str) -> bool:
         """Return whether a path lies in the environment of an interpreter, whatever that is named."""
         # late: as above
-        from swecli.tools.protected_folders import OF_ENVIRONMENTS, PROGRAMS_OF_ENVIRONMENTS
 
         for folder in (Path(path), *Path(path).parents):
             if any(os.path.lexists(self.root / folder / name) for name in OF_ENVIRONMENTS):
@@ -286,13 +287,13 @@ class Guard:
             return None
         if not changes and any(rule.opens_place(path) for rule in self.rules):
             return _FREE
-        name = escape_hidden(path, keep="")
+        name = write_name(path)
         return _Answer(2 if changes else 1, f"{name} is outside the workspace", is_for_place=True)
 
 
 def _describe(rule: PathRule, path: str) -> _Answer:
     """Return what a rule says of a path that it names."""
-    name = escape_hidden(path, keep="")
+    name = write_name(path)
     doing = "changing" if rule.is_about_changes else "reading"
     if rule.list == "deny":
         return _Answer(2, f"the rule {one_line(rule.text)} forbids {doing} {name}")

@@ -6,8 +6,8 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from swecli.file_names import write_name
 from swecli.models.errors import ToolError
-from swecli.text import escape_hidden
 from swecli.tools.files import read_bytes
 from swecli.tools.path_patterns import PathPatterns, PatternError
 from swecli.tools.paths import resolve_path
@@ -30,9 +30,7 @@ def when_ignored(root: Path, path: str) -> str:
         return rules.problem
     if not rules.match(root, path):
         return ""
-    return (
-        f"{escape_hidden(path, keep='')} is named by an ignore file ({' or '.join(IGNORE_FILES)})"
-    )
+    return f"{write_name(path)} is named by an ignore file ({' or '.join(IGNORE_FILES)})"
 
 
 def has_ignore_file(root: Path) -> bool:

@@ -85,6 +85,7 @@ class Job:
     ended_at: float = 0.0
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
+    size_read: int = -1  # characters of output when the model last read it; -1: never
 
     @property
     def state(self) -> str:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from swecli.text import escape_hidden
+from swecli.file_names import write_name
+from swecli.regular_files import open_regular
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.environment import child_environment
+from swecli.tools.file_changes import decode_file
 from swecli.tools.globs import Glob
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.searching import PATIENCE, check_ignores_below, ripgrep
@@ -21,6 +25,25 @@ Show = Literal["lines", "files", "counts"]
 
 _BY_SUFFIX = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
 _MAX_LINE = 300  # characters
+_MAX_BYTES = 1_000_000  # by which the encoding of a file is told
+# ripgrep's names, which are those of web pages, of the encodings that have another one in Python
+_LABELS = {
+    "iso8859-1": "latin1",
+    "cp932": "shift_jis",
+    "shift_jis": "shift_jis",
+    "euc_jp": "euc-jp",
+    "gb18030": "gb18030",
+    "gbk": "gbk",
+    "gb2312": "gb2312",
+    "big5": "big5",
+    "cp949": "euc-kr",
+    "euc_kr": "euc-kr",
+    "koi8-r": "koi8-r",
+    "cp874": "windows-874",
+    "utf-16-le": "utf-16le",
+    "utf-16-be": "utf-16be",
+    **{f"cp{number}": f"windows-{number}" for number in range(1250, 1259)},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +66,7 @@ class FileMatches:
     def rows(self) -> Iterator[tuple[str, bool]]:
         """Yield each line as `path:12: text`, `path-11- text` if it is beside a match, and whether it matches. Parts of
         the file that are not adjacent are separated by `--`."""
-        name = escape_hidden(self.path, keep="")
+        name = write_name(self.path)
         has_context = any(not line.is_match for line in self.lines)
         previous: FoundLine | None = None
         for line in self.lines:
@@ -83,6 +106,7 @@ class Search:
         self._selected: dict[str, bool] = {}
         self._open: FileMatches | None = None  # whether a file is binary is reported at its end
         self._rest = b""
+        self._encodings: dict[str, str] = {}  # of files in which a line is not UTF-8
 
     async def run(self) -> ProcessExit:
         """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
@@ -121,6 +145,8 @@ class Search:
         if self._glob and _BY_SUFFIX.fullmatch(glob):
             # ripgrep skips other files; other globs are compared here
             options += [f"--type-add=wanted:{glob}", "--type=wanted"]
+        if self._is_file and (label := _label(self._encoding_of(self._start))):
+            options.append(f"--encoding={label}")
         if self._query.context and self._query.show == "lines":
             options.append(f"--context={self._query.context}")
         return [*options, "--", self._start if self._start == "." else f"./{self._start}"]
@@ -152,7 +178,7 @@ class Search:
         kind = event["type"]
         data = event["data"]
         if kind in ("match", "context"):
-            path = _text(data["path"]).removeprefix("./")
+            path = _path(data["path"]).removeprefix("./")
             if self._is_selected(path):
                 self._add_line(path, data, is_match=kind == "match")
         elif kind == "end":
@@ -174,8 +200,19 @@ class Search:
             self._open = FileMatches(path)
         self._open.count += is_match
         if self._query.show == "lines":
-            line = FoundLine(data["line_number"], _excerpt(data), is_match)
+            encoding = "utf-8" if "text" in data["lines"] else self._encoding_of(path)
+            line = FoundLine(data["line_number"], _excerpt(data, encoding), is_match)
             self._open.lines.append(line)
+
+    def _encoding_of(self, path: str) -> str:
+        """Return the encoding of a file, as `read_file` shows it."""
+        if path not in self._encodings:
+            place = self._ctx.root / path
+            file = None
+            with suppress(OSError), open_regular(place) as opened:
+                file = decode_file(self._ctx, place, opened.read(_MAX_BYTES))
+            self._encodings[path] = file.encoding if file else "utf-8"
+        return self._encodings[path]
 
     def _close_file(self) -> None:
         if self._open is not None:
@@ -205,14 +242,19 @@ class Search:
         return bool(matches) and lines[-1].number <= matches[-1] + self._query.context
 
 
-def _excerpt(data: dict[str, Any]) -> str:
+def _label(encoding: str) -> str:
+    """Return ripgrep's name of an encoding, "" for UTF-8 and for what it does not know."""
+    return _LABELS.get(encoding, "")
+
+
+def _excerpt(data: dict[str, Any], encoding: str) -> str:
     """Return the line, or the part around the match of a long one."""
-    line = _text(data["lines"]).rstrip("\r\n")
+    line = _text(data["lines"], encoding).rstrip("\r\n")
     if len(line) <= _MAX_LINE:
         return line
     matched = data["submatches"]
     first_byte = matched[0]["start"] if matched else 0
-    position = len(line.encode()[:first_byte].decode("utf-8", "ignore"))
+    position = len(line.encode(encoding, "replace")[:first_byte].decode(encoding, "ignore"))
     start = max(0, min(position - _MAX_LINE // 3, len(line) - _MAX_LINE))
     end = start + _MAX_LINE
     before = "…" if start else ""
@@ -220,7 +262,13 @@ def _excerpt(data: dict[str, Any]) -> str:
     return before + line[start:end] + behind
 
 
-def _text(value: dict[str, str]) -> str:
+def _text(value: dict[str, str], encoding: str) -> str:
     if "text" in value:
         return value["text"]
-    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
+    return base64.b64decode(value["bytes"]).decode(encoding, "replace")
+
+
+def _path(value: dict[str, str]) -> str:
+    if "text" in value:
+        return value["text"]
+    return os.fsdecode(base64.b64decode(value["bytes"]))

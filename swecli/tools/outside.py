@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, Effects
-from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolPlan
 from swecli.tools.paths import is_inside, relative_path
 
@@ -49,10 +49,10 @@ def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> PathPlan:
     has_rule = access.is_for_place and not is_wide
     return PathPlan(
         summary,
-        preview=Display(body=escape_hidden(subject, keep="")),
+        preview=Display(body=write_name(subject)),
         path=path,
         subject=subject,
-        session_label=f"files in {escape_hidden(str(folder), keep='')}",
+        session_label=f"files in {write_name(str(folder))}",
         session_rule=f"read({READ.escape(folder.as_posix())}/**)" if has_rule else "",
         forbidden=access.read_denial,
         guard=access.read_guard,

@@ -27,6 +27,11 @@ class PatternError(ValueError):
     """Why patterns cannot be used."""
 
 
+def literal_brackets(pattern: str) -> str:
+    """Return a pattern in which brackets stand for themselves, as in the names of routes (`app/[id]/page.tsx`)."""
+    return pattern if "\\" in pattern else pattern.replace("[", "\\[")
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A line as written: what it says of each part of a path, from the top."""

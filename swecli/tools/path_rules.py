@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from swecli.tools.path_patterns import PathPatterns, PatternError
+from swecli.tools.path_patterns import PathPatterns, PatternError, literal_brackets
 
 ABSOLUTE = "//"  # begins a pattern for absolute paths
 
@@ -112,6 +112,6 @@ def _split_pattern(pattern: str) -> tuple[str, str]:
 def _patterns(pattern: str) -> PathPatterns | None:
     """Return the pattern of a rule, None for one that cannot be used: it matches only itself."""
     try:
-        return PathPatterns([pattern])
+        return PathPatterns([pattern, literal_brackets(pattern)])
     except PatternError:
         return None

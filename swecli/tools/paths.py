@@ -7,8 +7,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.file_names import read_name, write_name
 from swecli.models.errors import ToolError
-from swecli.text import escape_hidden
 from swecli.tools.limits import one_line
 
 _MAX_COMPARED = 5000  # names in a folder; comparing more takes noticeably long
@@ -37,7 +37,16 @@ def is_inside(root: Path, path: Path) -> bool:
     return path.is_relative_to(root.resolve())
 
 
+def given_name(root: Path, text: str) -> str:
+    """Return the name that a text means: as it stands, or, in quotes, as the lists of the tools write it."""
+    name = read_name(text)
+    if name is None or (os.path.lexists(root / text) and not os.path.lexists(root / name)):
+        return text
+    return name
+
+
 def _resolve(root: Path, text: str, *, may_leave: bool) -> Path:
+    text = given_name(root, text)
     if not text.strip():
         raise ToolError("The path is empty.", "Give one relative to the workspace.")
     if "\0" in text:
@@ -66,7 +75,7 @@ def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:
         if part in ("", "."):
             continue
         if mode is not None and not stat.S_ISDIR(mode):
-            raise ToolError(f"{escape_hidden(here, keep='')} is not a directory.")
+            raise ToolError(f"{write_name(here)} is not a directory.")
         step = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120
         mode = _mode(step)
         if mode is None or not stat.S_ISLNK(mode):
@@ -75,7 +84,7 @@ def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:
         here = os.path.realpath(step)
         mode = _mode(here)
         if mode is not None and stat.S_ISLNK(mode):
-            raise ToolError(f"{escape_hidden(step, keep='')} is a symbolic link to itself.")
+            raise ToolError(f"{write_name(step)} is a symbolic link to itself.")
         leaves = Path(step).is_relative_to(top) and not Path(here).is_relative_to(top)
         if leaves and not may_leave:
             raise ToolError(
@@ -103,7 +112,7 @@ def relative_path(root: Path, path: Path) -> str:
 
 def display_path(root: Path, path: Path) -> str:
     """Return a resolved path relative to the workspace, with hidden characters escaped."""
-    return escape_hidden(relative_path(root, path), keep="")
+    return write_name(relative_path(root, path))
 
 
 def not_found_error(root: Path, path: Path) -> ToolError:

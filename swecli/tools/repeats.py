@@ -16,6 +16,11 @@ _HINT_AFTER = 2
 _ASK_AFTER = 3
 # times in a row that one call may be made, whatever its results, before the user is asked
 MAX_SAME_CALLS = 10
+_WAITING_MS = 1000  # of a call: as long as the shortest that waits for something
+_LAST_WARNING = (
+    "[Refused: the same calls have the same results again and again, and nobody can be asked whether to go on. Do "
+    "something else, or say what is missing: one more round ends this run.]"
+)
 _LOOP_QUESTION = "It keeps repeating itself. Continue?"
 # characters; a shorter result is hardly longer than the notice that would replace it
 _MIN_DUPLICATE = 400
@@ -54,15 +59,20 @@ class LoopGuard:
     _calls: list[ToolCall] = field(default_factory=list)
     _allowed: int = 0  # number of recorded calls when the user last allowed to continue
     _asked_about_results: bool = False
+    _is_warned: bool = False  # where nobody can be asked: the next loop ends the turn
     _reply: set[str] = field(default_factory=set)
 
     def begin_reply(self) -> None:
         """Start another reply. Equal calls within one count once: the model has not seen their results yet."""
         self._reply = set()
 
-    def record(self, call: ToolCall, result: str) -> str:
-        """Record a call. Return a hint to append to its result if it repeats earlier ones, otherwise ""."""
-        current = fingerprint(call, result)
+    def record(self, call: ToolCall, result: str, *, is_waiting: bool = False) -> str:
+        """Record a call. Return a hint to append to its result if it repeats earlier ones, otherwise "". One that waits
+        for something that still runs is no repetition, and one that took its time may find something new."""
+        if is_waiting:
+            return ""
+        took_time = (call.duration_ms or 0) >= _WAITING_MS
+        current = fingerprint(call, f"{result}\0{len(self._calls)}" if took_time else result)
         if current in self._reply:
             return ""
         self._reply.add(current)
@@ -75,6 +85,8 @@ class LoopGuard:
         self._calls.append(call)
         if not before or find_cycle(self.fingerprints)[1] < _HINT_AFTER:
             return ""
+        if self._is_warned:
+            return _LAST_WARNING
         return (
             f"[This is the result of call {before[-1]} again: the same call, the same outcome. Repeating it will not "
             "change it. Use what you have, do something else, or say what is missing.]"
@@ -105,6 +117,9 @@ class LoopGuard:
         request = AskRequest(call, _LOOP_QUESTION, f"Continue repeating {call.name}", display)
         decision = await ask(request)
         self._allowed = len(self.fingerprints)
+        if decision.by == "headless" and not decision.allow and not self._is_warned:
+            self._is_warned = True
+            return True
         if same_results:
             self._asked_about_results = True
         return decision.allow

@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.file_names import write_name
 from swecli.models.errors import ToolError
 from swecli.regular_files import open_regular, read_regular
-from swecli.text import escape_hidden
 from swecli.tools.environment import child_environment
 from swecli.tools.ignored import IGNORE_FILES, when_ignored
 from swecli.tools.own_programs import NO_RIPGREP, find_ripgrep
@@ -167,9 +167,7 @@ def _check_git_ignore(file: Path, name: str) -> None:
 
 
 def _unusable(name: str, reason: str) -> ToolError:
-    return ToolError(
-        f"{escape_hidden(name, keep='')} {reason}, so what it leaves out is unknown. Correct it."
-    )
+    return ToolError(f"{write_name(name)} {reason}, so what it leaves out is unknown. Correct it.")
 
 
 def list_tree(

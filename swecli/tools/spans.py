@@ -19,11 +19,13 @@ class Span(NamedTuple):
     new_end: int
 
 
-def replaced_spans(starts: Sequence[int], ends: Sequence[int], length: int) -> list[Span]:
-    """Return the spans of replacing each place of the old text by `length` characters. Places are in order."""
+def replaced_spans(
+    starts: Sequence[int], ends: Sequence[int], lengths: Sequence[int]
+) -> list[Span]:
+    """Return the spans of replacing each place of the old text by so many characters. Places are in order."""
     spans: list[Span] = []
     shift = 0
-    for start, end in zip(starts, ends, strict=True):
+    for start, end, length in zip(starts, ends, lengths, strict=True):
         spans.append(Span(start, end, start + shift, start + shift + length))
         shift += length - (end - start)
     return spans

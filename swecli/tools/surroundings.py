@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
+from swecli.file_names import write_name
 from swecli.models.errors import BadInput
 from swecli.models.notes import Label, SituationNote
 from swecli.text import one_line, truncate
@@ -24,6 +25,7 @@ _FIRST_PATIENCE = 1.0
 _NEW = 5.0  # seconds for which notes that were read ahead of a turn are those of that turn
 _GIT_SECONDS = 5.0
 _MAX_NAMES = 40
+_MAX_CONFLICTS = 5  # files named
 _MAX_SUBJECT = 72  # characters
 _VENVS = (".venv", "venv")
 
@@ -75,13 +77,23 @@ class Surroundings:
 
         try:
             state = read_state(self._root, self._environ, _GIT_SECONDS, self._git)
-        except (BadInput, OSError):
+        except OSError:
+            return
+        except BadInput as error:
+            yield SituationNote(Label.GIT_STATUS, f"unknown: {one_line(error.message)}")
             return
         self._git = state
         branch = one_line(state.branch) or "none, a detached commit"
         yield SituationNote(Label.GIT_BRANCH, branch)
         count = len(state.changed)
-        yield SituationNote(Label.GIT_STATUS, f"{count} changed or new files" if count else "clean")
+        status = [f"{count} changed or new files" if count else "clean"]
+        if state.operation:
+            status.insert(0, f"{one_line(state.operation)} waits to be continued or aborted")
+        if state.conflicts:
+            named = ", ".join(write_name(name) for name in state.conflicts[:_MAX_CONFLICTS])
+            more = len(state.conflicts) - _MAX_CONFLICTS
+            status.append(f"conflicts in {named}" + (f" and {more} more" if more > 0 else ""))
+        yield SituationNote(Label.GIT_STATUS, "; ".join(status))
         if state.subjects:
             quoted = [f'"{truncate(one_line(line), _MAX_SUBJECT)}"' for line in state.subjects]
             yield SituationNote(Label.LAST_COMMITS, ", ".join(quoted))

@@ -6,8 +6,10 @@ import asyncio
 import re
 import socket
 import ssl
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -23,7 +25,9 @@ SECONDS = 30.0
 MAX_BYTES = 2_000_000
 _MAX_REDIRECTS = 5
 _MOVED = (301, 302, 303, 307, 308)
-_HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "identity"))
+_HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"))
+# window bits of zlib: of a gzip file, of its own format and of the bare stream that some servers send as deflate
+_PACKED = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
 _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|javascript)")
 
 
@@ -46,6 +50,8 @@ class Page:
     kind: str  # its content type
     data: bytes
     is_cut: bool  # whether it was longer
+    url: str = ""  # after redirects
+    status: int = 200
 
 
 async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = SECONDS) -> Page:
@@ -93,7 +99,8 @@ async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
                 answer_headers = _decode_headers(response.headers)
                 if response.status not in _MOVED or "location" not in answer_headers:
                     name = _without_secret(url, request)
-                    return await _read_page(name, response, answer_headers)
+                    page = await _read_page(name, response, answer_headers)
+                    return replace(page, url=name, status=response.status)
                 url, new_host = normalize_url(urljoin(url, answer_headers["location"]))
                 if new_host != request.host:
                     to = _without_secret(url, request)
@@ -108,13 +115,12 @@ def _decode_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 async def _read_page(name: str, response: httpcore.Response, headers: Mapping[str, str]) -> Page:
-    if response.status >= 400:
-        raise ToolError(f"{name} answered {response.status}.")
     kind = headers.get("content-type", "text/plain")
     if not _TEXTS.match(kind.lower()) and "html" not in kind.lower():
-        raise ToolError(f"{name} is not text but {one_line(kind, 80)}.")
-    packed = headers.get("content-encoding", "identity")
-    if packed != "identity":
+        answered = f" (answered {response.status})" if response.status >= 400 else ""
+        raise ToolError(f"{name} is not text but {one_line(kind, 80)}{answered}.")
+    packed = headers.get("content-encoding", "identity").strip().lower()
+    if packed != "identity" and packed not in _PACKED:
         raise ToolError(
             f"The page has a content encoding that was not requested: {one_line(packed, 40)}."
         )
@@ -122,8 +128,23 @@ async def _read_page(name: str, response: httpcore.Response, headers: Mapping[st
     async for chunk in response.aiter_stream():
         data += chunk
         if len(data) > MAX_BYTES:
-            return Page(kind, bytes(data[:MAX_BYTES]), is_cut=True)
-    return Page(kind, bytes(data), is_cut=False)
+            break
+    is_cut = len(data) > MAX_BYTES
+    text = bytes(data[:MAX_BYTES])
+    if packed in _PACKED:
+        text, is_longer = _unpack(name, text, packed)
+        is_cut = is_cut or is_longer
+    return Page(kind, text, is_cut)
+
+
+def _unpack(name: str, data: bytes, packed: str) -> tuple[bytes, bool]:
+    """Return at most `MAX_BYTES` of packed data, and whether there is more. Raises ToolError if it is damaged."""
+    for bits in _PACKED[packed]:
+        unpacking = zlib.decompressobj(wbits=bits)
+        with suppress(zlib.error):
+            text = unpacking.decompress(data, MAX_BYTES)
+            return text, bool(unpacking.unconsumed_tail)
+    raise ToolError(f"{name} cannot be unpacked: it is not {packed}.")
 
 
 def _backend(environ: Mapping[str, str]) -> httpcore.AsyncNetworkBackend:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
+from swecli.file_names import write_name
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.journal.reader import is_other_process
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
+from swecli.text_files import TextFile, decode, replace_strays
 from swecli.tools.base import lost_workspace
 from swecli.tools.diffs import unified_diff
 from swecli.tools.jobs import Jobs
-from swecli.tools.limits import escape_invalid_bytes
-from swecli.tools.text_files import decode
 from swecli.undo.lasting import Standing, find_standing, join_names
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
@@ -266,29 +266,29 @@ class TurnHistory:
         old = change.before
         new = change.after
         kind = _describe_change(old.mode, new.mode)
-        before = self._text(old)
-        after = self._text(new)
+        before = self._read(old)
+        after = self._read(new, before.encoding if before and not before.text.isascii() else "")
         if old.digest == new.digest or before is None or after is None:
             return f"{name}: {kind}", ""
-        diff = unified_diff(name, before if old.mode else None, after)
-        return f"{name}: {kind} ({diff.counts})", escape_invalid_bytes(diff.text)
+        diff = unified_diff(name, before.text if old.mode else None, after.text)
+        return f"{name}: {kind} ({diff.counts})", replace_strays(diff.text)
 
-    def _text(self, state: FileState) -> str | None:
-        """Return the text of a file, "" if it did not exist, None if it is binary or not stored."""
+    def _read(self, state: FileState, known: str = "") -> TextFile | None:
+        """Return a file, in the encoding that is known of it. It is empty if it did not exist, None if it is binary or
+        not stored."""
         if not state.mode:
-            return ""
+            return TextFile("")
         if state.digest.startswith(NOT_STORED):
             return None
         data = self._versions.load(state.digest)
-        file = None if data is None else decode(data)
-        return None if file is None else file.text
+        return None if data is None else decode(data, known)
 
     def relative(self, path: str) -> str:
         """Return a path to show: relative to the workspace, or as it is if it lies outside."""
         root = self._versions.root
         if Path(path).is_relative_to(root):
             path = str(Path(path).relative_to(root))
-        return escape_invalid_bytes(path)
+        return write_name(path)
 
 
 def _describe_change(old_mode: int, new_mode: int) -> str:

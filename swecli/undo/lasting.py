@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.file_names import write_name
 from swecli.models.errors import BadInput
 from swecli.store.undo_records import LastingChange, LastingKind
-from swecli.text import escape_hidden
 from swecli.tools.git import RepositoryMemory, read_memory, run_git
 from swecli.tools.jobs import Job
 from swecli.tools.limits import escape_invalid_bytes
@@ -252,9 +252,7 @@ def _index_line(names: Sequence[str]) -> Standing:
 def join_names(names: Collection[str]) -> str:
     """Return the first of these names, each once, and how many there are besides."""
     names = list(dict.fromkeys(names))
-    listed = ", ".join(
-        escape_hidden(escape_invalid_bytes(name), keep="") for name in names[:_MAX_NAMES]
-    )
+    listed = ", ".join(write_name(name) for name in names[:_MAX_NAMES])
     if len(names) <= _MAX_NAMES:
         return listed
     return f"{listed} and {len(names) - _MAX_NAMES} more"

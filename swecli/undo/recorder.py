@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from swecli.file_names import write_name
 from swecli.models.changed_files import ChangedFile, Changer
 from swecli.models.errors import StoreError
 from swecli.store.session_manager import SessionManager
@@ -144,7 +145,7 @@ class ChangeRecorder:
         for change in changes:
             self._versions.touch(change.before.digest)
             if change.before.digest.startswith(NOT_STORED):
-                name = escape_invalid_bytes(change.path)
+                name = write_name(change.path)
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )

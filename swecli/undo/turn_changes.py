@@ -6,11 +6,10 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from swecli.file_names import write_name
 from swecli.models.changed_files import ChangedFile, ChangeKind, Changer
 from swecli.models.session import Session
 from swecli.store.undo_records import FileState
-from swecli.text import escape_hidden
-from swecli.tools.limits import escape_invalid_bytes
 
 
 @dataclass(slots=True)
@@ -49,12 +48,12 @@ class TurnChanges:
         if self._turn != (session_id, number):
             return []
         changed = [
-            ChangedFile(_escape(name), _kind_of(change), tuple(change.changers))
+            ChangedFile(write_name(name), _kind_of(change), tuple(change.changers))
             for name, change in sorted(self._changes.items())
             if change.before != change.after and not _is_folder(change)
         ]
         ignored = [
-            ChangedFile(_escape(name), "changed", ("command",), is_ignored=True)
+            ChangedFile(write_name(name), "changed", ("command",), is_ignored=True)
             for name in sorted(self._ignored)
         ]
         return changed + ignored
@@ -65,10 +64,6 @@ class TurnChanges:
             self._turn = turn
             self._changes = {}
             self._ignored = {}
-
-
-def _escape(name: str) -> str:
-    return escape_hidden(escape_invalid_bytes(name), keep="")
 
 
 def _kind_of(change: _Change) -> ChangeKind:

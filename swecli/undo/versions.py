@@ -17,6 +17,7 @@ from pathlib import Path
 from swecli.folders import list_entries, make_folders, walk
 from swecli.store.undo_records import FileState
 from swecli.tools.base import ToolError
+from swecli.tools.files import all_names_below, write_in_place
 from swecli.tools.searching import files_below
 
 _MAX_FILES = 50_000  # of one scan
@@ -159,7 +160,7 @@ class FileVersions:
         elif (data := self.load(state.digest)) is None:
             raise OSError(0, PRUNED)
         else:
-            _replace_file(path, data, state.mode)
+            _replace_file(path, data, state.mode, self.root)
 
     def warn(self, line: str) -> None:
         """Add a notice, once."""
@@ -313,8 +314,17 @@ class FileVersions:
         return _Index()
 
 
-def _replace_file(path: Path, data: bytes, mode: int) -> None:
-    """Replace a path atomically by a file with these bytes, or by a link to that target. Raises OSError."""
+def _replace_file(path: Path, data: bytes, mode: int, root: Path | None = None) -> None:
+    """Replace a path atomically by a file with these bytes, or by a link to that target; a file with other names (hard
+    links), all of them below `root`, gets them in place. Raises OSError."""
+    if stat.S_ISREG(mode) and root is not None and _has_other_names(path, root):
+        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            write_in_place(handle, data)
+            os.fchmod(handle, stat.S_IMODE(mode))
+        finally:
+            os.close(handle)
+        return
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         if stat.S_ISLNK(mode):
@@ -328,6 +338,15 @@ def _replace_file(path: Path, data: bytes, mode: int) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _has_other_names(path: Path, root: Path) -> bool:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    is_linked = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
+    return is_linked and all_names_below(root, status)
 
 
 def _empty_tree(folder: str) -> list[str]:

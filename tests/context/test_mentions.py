@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swecli.context.mentions import _MAX_FILE, _MAX_TOTAL, expand_mentions
+from swecli.file_names import write_mention
 
 
 def expand(query: str, root: Path) -> tuple[str, list[str]]:
@@ -68,6 +69,65 @@ def test_mentions_accept_line_ranges_quotes_punctuation_and_directories(
     assert title in text
     assert body in text
     assert notes == []
+
+
+NAMES = [
+    "app/[id]/page.tsx",
+    "app/(auth)/login/form.tsx",
+    "dir with space/my file.txt",
+    "it's.txt",
+    "a,b.txt",
+    "{x};y.txt",
+    "tab\there.txt",
+    "caf\udce9.txt",
+    "9.41\u202fAM.txt",
+    'say "hi".txt',
+    "back\\slash.txt",
+    "x:12",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("form", ["see @{} now", "(@{})", "@{}, please", "why @{}?"])
+def test_a_completed_mention_of_any_name_is_read(tmp_path: Path, name: str, form: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("the content")
+    expansion = expand_mentions(form.format(write_mention(name)), tmp_path)
+    assert expansion.files == [file.resolve()]
+    assert "the content" in expansion.text
+    assert expansion.notes == []
+
+
+@pytest.mark.parametrize("name", ["app/[id]/page.tsx", "dir with space/my file.txt", "it's.txt"])
+def test_a_name_without_quotes_is_read_as_far_as_there_is_such_a_file(
+    tmp_path: Path, name: str
+) -> None:
+    for path in (name, "app/a", "dir/b", "it"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("the content")
+    expansion = expand_mentions(f"explain @{name} now", tmp_path)
+    assert expansion.files == [(tmp_path / name).resolve()]
+
+
+@pytest.mark.parametrize(
+    "written", ["@src/[id]/page.tsx", "@src/(auth)/x", '@"src/"gone.py', "@src/gone.py:3"]
+)
+def test_the_folder_of_a_missing_file_is_not_sent_in_its_place(root: Path, written: str) -> None:
+    text, (note,) = expand(f"see {written} now", root)
+    assert text == f"see {written} now"
+    assert "no such file" in note
+
+
+def test_the_name_of_a_file_cannot_end_its_line(root: Path) -> None:
+    (root / "a\nb").write_text("body")
+    assert 'File "a\\nb":\n```\nbody' in expand('@"a\\nb"', root)[0]
+
+
+def test_a_name_behind_a_quoted_folder_is_read_with_it(root: Path) -> None:
+    (root / "my dir").mkdir()
+    (root / "my dir" / "a.txt").write_text("body")
+    assert "File my dir/a.txt:" in expand('@"my dir/"a.txt, please', root)[0]
 
 
 def test_a_fence_in_the_file_cannot_end_the_quote(root: Path) -> None:

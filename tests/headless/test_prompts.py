@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,6 +144,25 @@ def test_a_non_blocking_pipe_is_waited_for_with_a_notice() -> None:
     assert lines == [
         "swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"
     ]
+
+
+def test_a_pipe_that_nobody_closes_is_not_waited_for_if_there_is_a_prompt() -> None:
+    reading, writing = os.pipe()
+    lines: list[str] = []
+    assert read_piped(reading, lines.append, is_needed=False, patience=0.1) == ""
+    os.close(writing)
+    os.close(reading)
+    assert lines == [
+        "swecli: Nothing was piped in within 0 s: goes on without.  (To say that there is nothing: </dev/null)"
+    ]
+
+
+def test_what_a_program_of_a_pipeline_writes_late_is_waited_for() -> None:
+    slow = subprocess.Popen(["sh", "-c", "sleep 0.5; echo late"], stdout=subprocess.PIPE)
+    with slow:
+        assert slow.stdout is not None
+        descriptor = slow.stdout.fileno()
+        assert read_piped(descriptor, print, is_needed=False, patience=0.0) == "late"
 
 
 def test_piped_input_above_the_size_limit_is_refused() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swecli.text_files import TextFile
 from swecli.tools import edits
 from swecli.tools.base import ToolError
 from swecli.tools.edits import Edit
-from swecli.tools.text_files import TextFile
 
 
 def E(old: str, new: str, replace_all: bool = False) -> Edit:
@@ -64,7 +64,15 @@ def test_windows_line_ends_are_kept_whichever_line_ends_the_model_sends() -> Non
 
 
 def test_line_ends_outside_the_edit_are_not_changed() -> None:
-    assert apply_edits("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\ny\r\n4\n5\n"
+    assert apply_edits("1\r\n2\n3\r\n4\n5\n", E("3", "x\ny")) == "1\r\n2\nx\r\ny\r\n4\n5\n"
+
+
+def test_each_line_of_a_file_with_mixed_ends_keeps_its_own() -> None:
+    text = "a\r\nb\nc\r\nd\n"
+    assert apply_edits(text, E("a\nb\nc\n", "a\nB\nc\n")) == "a\r\nB\nc\r\nd\n"
+    assert apply_edits(text, E("b\nc\n", "b\nnew\nc\n")) == "a\r\nb\nnew\nc\r\nd\n"
+    assert apply_edits(text, E("c", "c\nnew")) == "a\r\nb\nc\r\nnew\r\nd\n"
+    assert apply_edits(text, E("b\n", "")) == "a\r\nc\r\nd\n"
 
 
 def test_without_hints_a_failed_edit_does_not_quote_the_file() -> None:
@@ -93,10 +101,11 @@ def test_the_text_around_an_edit_is_not_changed(
     tail = "".join(word.replace("\r", "") + end for word, end in after)
     inner = "<" + "".join(word.replace("\r", "") + end for word, end in middle) + ">"
     file = TextFile(head + inner + tail)
-    wanted = new.replace("\n", file.newline or "\n")
-    assert (
-        edits.apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]).text == head + wanted + tail
-    )
+    edited = edits.apply_edits(file, [E(inner.replace("\r\n", "\n"), new)]).text
+    assert edited.startswith(head)
+    assert edited.endswith(tail)
+    changed = edited[len(head) : len(edited) - len(tail)]
+    assert changed.replace("\r\n", "\n") == new
 
 
 @given(

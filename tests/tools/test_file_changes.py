@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from swecli.text_files import TextFile, decode
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.file_changes import Base, make_change, plan_change, read_base
 from swecli.tools.files import digest
-from swecli.tools.text_files import decode
 
 
 def test_an_edit_writes_what_the_preview_showed(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\r\ntwo\r\n")
     base = read_base(ctx, path)
-    plan = plan_change(ctx, base, b"one\r\n2\r\n", "Edit")
+    plan = plan_change(ctx, base, TextFile("one\r\n2\r\n"), "Edit")
     assert plan.summary == "Edit a.txt (+1 −1)"
     assert plan.preview.body.endswith(" one\n-two\n+2\n")
     assert make_change(ctx, plan, "Edited").ok
@@ -29,7 +29,7 @@ def test_a_file_changed_after_the_preview_is_not_written(
     path = ctx.root / "a.txt"
     path.write_bytes(b"one\n")
     base = read_base(ctx, path)
-    plan = plan_change(ctx, base, b"two\n", "Edit")
+    plan = plan_change(ctx, base, TextFile("two\n"), "Edit")
     path.unlink()
     if now is not None:
         path.write_bytes(now)
@@ -40,7 +40,7 @@ def test_a_file_changed_after_the_preview_is_not_written(
 
 def test_the_preview_escapes_hidden_characters_and_changed_line_ends(ctx: ToolContext) -> None:
     path = ctx.root / "a.txt"
-    plan = plan_change(ctx, Base(path, decode(b"a\n"), "x"), "a\u202e\r\n".encode(), "Edit")
+    plan = plan_change(ctx, Base(path, decode(b"a\n"), "x"), TextFile("a\u202e\r\n"), "Edit")
     assert plan.preview.body.endswith("-a\n+a\\u202e\\x0d\n")
 
 
@@ -50,4 +50,4 @@ def test_binary_files_are_not_edited(ctx: ToolContext) -> None:
     with pytest.raises(ToolError, match="binary"):
         read_base(ctx, path)
     with pytest.raises(ToolError, match="binary"):
-        plan_change(ctx, Base(path, None), b"\0", "Create")
+        plan_change(ctx, Base(path, None), TextFile("\0"), "Create")

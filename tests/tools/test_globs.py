@@ -25,6 +25,9 @@ from swecli.tools.globs import Glob
         ("*.py, *.md", ["a.py", "b.md"], ["c.txt"]),
         ("*.py, !test_*", ["a.py"], ["test_a.py", "x/test_b.py"]),
         ("**", ["a", "x/y"], []),
+        ("app/[id]/*.tsx", ["app/[id]/page.tsx", "app/i/a.tsx"], ["app/x/a.tsx"]),
+        ("a,b.txt", ["x/a,b.txt"], ["c.txt"]),
+        ("*.txt,![id].txt", ["a.txt"], ["[id].txt", "i.txt"]),
     ],
 )
 def test_globs_match_paths(pattern: str, yes: list[str], no: list[str]) -> None:
@@ -53,6 +56,7 @@ def test_patterns_of_rules_match_paths_from_the_root() -> None:
     assert not READ.touches("src/**", "other/src/a.py")
     assert not READ.touches("src/**", "src-other/a.py")
     assert not READ.touches("\\", "a")
+    assert READ.touches("app/[id]/**", "app/[id]/page.tsx")
 
 
 NAMES = st.text(

@@ -88,4 +88,4 @@ def test_file_names_that_are_not_utf_8_are_decoded() -> None:
     found = make_search()
     data = {"path": {"bytes": "YWL/"}, "lines": {"text": "x"}, "line_number": 1, "submatches": []}
     found.feed(json.dumps({"type": "match", "data": data}).encode() + b"\n" + END)
-    assert found.files[0].path == "ab\ufffd"
+    assert found.files[0].path == "ab\udcff"

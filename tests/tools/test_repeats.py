@@ -100,3 +100,31 @@ async def test_repeated_calls_notify_the_model_before_the_user_is_asked() -> Non
     assert "call c0 again" in notes[1]
     assert on == [True, True, False]
     assert len(asked) == 1
+
+
+async def test_waiting_is_no_loop() -> None:
+    async def ask(request: AskRequest) -> Decision:
+        raise AssertionError(request.summary)
+
+    guard = LoopGuard()
+    for n in range(5):
+        guard.begin_reply()
+        waiting = ToolCall(f"w{n}", "read_result", {"call_id": "job-1"})
+        assert guard.record(waiting, "job-1: running", is_waiting=True) == ""
+        guard.begin_reply()
+        slow = ToolCall(f"s{n}", "run_command", {"command": "sleep 1; cat s"}, duration_ms=1010)
+        assert guard.record(slow, "not yet") == ""
+        assert await guard.may_continue(ask)
+
+
+async def test_where_nobody_can_be_asked_the_model_is_warned_once_before_the_end() -> None:
+    async def ask(request: AskRequest) -> Decision:
+        return Decision(False, by="headless")
+
+    guard, notes, on = LoopGuard(), [], []
+    for n in range(6):
+        guard.begin_reply()
+        notes.append(guard.record(ToolCall(f"c{n}", "ls"), "same"))
+        on.append(await guard.may_continue(ask))
+    assert on == [True] * 5 + [False]
+    assert "one more round ends this run" in notes[3]

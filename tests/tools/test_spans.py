@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from swecli.text_files import TextFile
 from swecli.tools.base import ToolError
 from swecli.tools.diffs import unified_diff
 from swecli.tools.edits import Edit, apply_edits
 from swecli.tools.spans import changed_lines
-from swecli.tools.text_files import TextFile
 
 TEXTS = st.text(alphabet="ab\n", max_size=30)
 EDITS = st.lists(

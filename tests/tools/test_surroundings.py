@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from swecli.tools.surroundings import Surroundings
@@ -37,6 +38,29 @@ def test_a_repository_is_described_by_branch_changes_and_last_commits(tmp_path: 
     after = read(surroundings)
     assert after["Git status"] == "2 changed or new files"
     assert after["Last commits"] == before["Last commits"]
+
+
+def test_an_operation_that_has_stopped_is_named_with_its_conflicts(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-b", "main")
+    for branch, text in (("main", "1"), ("topic", "2"), ("main", "3")):
+        if branch == "topic":
+            git(tmp_path, "checkout", "-q", "-b", "topic")
+        elif text == "3":
+            git(tmp_path, "checkout", "-q", "main")
+        (tmp_path / "a b.py").write_text(text)
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-m", text)
+    with suppress(subprocess.CalledProcessError):
+        git(tmp_path, "merge", "topic")
+    status = read(Surroundings(tmp_path))["Git status"]
+    assert status == (
+        "a merge waits to be continued or aborted; 1 changed or new files; conflicts in a b.py"
+    )
+    git(tmp_path, "merge", "--abort")
+    git(tmp_path, "checkout", "-q", "topic")
+    with suppress(subprocess.CalledProcessError):
+        git(tmp_path, "rebase", "main")
+    assert read(Surroundings(tmp_path))["Git status"].startswith("a rebase of topic waits")
 
 
 def test_what_was_read_ahead_is_told_once_and_then_read_again(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ async def test_in_a_folder_whose_name_is_not_utf8_edits_and_commands_are_undone_
     printed = await ctx.type("/undo 2")
     assert below(folder.parent) == before
     assert (Path("f.txt").read_text(), Path(LATIN_1).read_text()) == ("1", "kept")
-    assert "files: d\\xfcr, f.txt, x\\xff, x\\xff/y" in printed
+    assert r'files: "d\xfcr", f.txt, "x\xff", "x\xff/y"' in printed
     await ctx.type("/redo")
     assert below(folder.parent) == after
     again.close()
@@ -92,3 +92,18 @@ def test_a_file_is_restored_whose_folders_are_gone_however_deep_it_lay(tmp_path:
         assert path.read_text() == "before"
     finally:
         remove_tree(f"{Path.cwd()}/d")  # pytest cannot
+
+
+async def test_a_file_in_another_encoding_is_shown_as_text_and_gets_its_bytes_back() -> None:
+    data = "Le café\r\nfin\n".encode("cp1252")
+    Path("f.txt").write_bytes(data)
+    change = {"path": "f.txt", "edits": [{"old_text": "Le café", "new_text": "Très bon café"}]}
+    runtime = make_runtime(
+        [calls(("edit_file", change)), "done"], mode="auto", reflect_with_model=False
+    )
+    await run_turn(runtime, "edit it")
+    assert Path("f.txt").read_bytes() == "Très bon café\r\nfin\n".encode("cp1252")
+    ctx = ScriptedContext(runtime)
+    assert "+ Très bon café" in await ctx.type("/diff")
+    await ctx.type("/undo")
+    assert Path("f.txt").read_bytes() == data

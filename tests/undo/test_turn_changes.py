@@ -92,7 +92,7 @@ async def test_a_name_cannot_forge_the_line() -> None:
     line = r"touch $(printf 'a\033[2Jb\377')"
     runtime = make_runtime([calls(command(line)), "done"], mode="auto")
     [file] = listed(await run_turn(runtime, "go on", learn=False))
-    assert file.name == r"a\x1b[2Jb\xff"
+    assert file.name == r'"a\x1b[2Jb\xff"'
 
 
 async def test_a_turn_that_fails_or_is_stopped_has_the_list_too() -> None:

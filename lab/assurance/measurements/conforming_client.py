@@ -14,10 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from swecli.tools.errors import ToolError
-
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
+from swecli.models.errors import ToolError
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ModelChoice
 from swecli.tools.guard import Guard

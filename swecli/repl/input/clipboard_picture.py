@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,6 +13,10 @@ from urllib.parse import unquote, urlsplit
 from swecli.models.errors import BadInput
 
 _CLIPBOARD_TIMEOUT = 5  # seconds
+_MAX_DROPPED = 20_000  # characters: a longer paste is no list of paths
+_SUFFIX = re.compile(r"\.(?:png|jpe?g|gif|webp)\b", re.IGNORECASE)  # most pastes have none
+_NEXT_PATH = re.compile(r"\s+(?=/|~/|file://)")
+_SPACE = re.compile(r"\s")
 _PNG = b"\x89PNG"
 # Commands that print the clipboard's picture as PNG; osascript prints it in hexadecimal, as «data PNGf…».
 _CLIPBOARD_COMMANDS = (
@@ -21,23 +26,47 @@ _CLIPBOARD_COMMANDS = (
 )
 
 
-def parse_picture_path(text: str) -> Path | None:
-    """Return the path of a picture dropped on the terminal, pasted quoted, escaped or as a file URL; else None."""
+def find_dropped_pictures(text: str) -> list[Path]:
+    """Return the pictures that were dropped on the terminal: it pastes their paths with spaces between them, quoted,
+    escaped, as file URLs or as they are. [] unless every path is a picture."""
+    if len(text) > _MAX_DROPPED or not _SUFFIX.search(text):
+        return []
+    stripped = text.strip()
+    try:
+        words = shlex.split(stripped)
+    except ValueError:  # an apostrophe in a name that is not quoted
+        words = []
+    for names in ([stripped], words, _NEXT_PATH.split(stripped)):
+        pictures = [_find_picture(name) for name in names]
+        found = [picture for picture in pictures if picture is not None]
+        if found and len(found) == len(names):
+            return found
+    return []
+
+
+def _find_picture(name: str) -> Path | None:
+    """Return the picture of a pasted path; a space of it may be another one in the name of the file, as in those that
+    macOS gives to screenshots."""
     # late: the first prompt has no pictures
     from swecli.context.pictures import is_picture
 
     try:
-        stripped = text.strip()
-        words = [stripped] if stripped.startswith("file://") else shlex.split(text)
-        if len(words) != 1:
-            return None
-        name = words[0]
         if name.startswith("file://"):
             name = unquote(urlsplit(name).path)
-        path = Path(name).expanduser()
-        return path.absolute() if is_picture(path) else None
+        path = Path(name).expanduser().absolute()
+        if is_picture(path):
+            return path
+        wanted = _plain_spaces(path.name)
+        if " " not in wanted:
+            return None
+        similar = (one for one in path.parent.iterdir() if _plain_spaces(one.name) == wanted)
+        return next((one for one in similar if is_picture(one)), None)
     except (ValueError, OSError, RuntimeError):
         return None
+
+
+def _plain_spaces(name: str) -> str:
+    return _SPACE.sub(" ", name)
 
 
 def save_clipboard_picture() -> Path:

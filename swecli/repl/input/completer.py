@@ -11,12 +11,14 @@ from typing import Protocol
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from swecli.file_names import read_start, write_mention, write_name
 from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
 _LIST_TIMEOUT = 10  # seconds
 _MAX_MATCHES = 50
-_MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+# behind an @: a name that has been begun, in quotes or not
+_MENTION = re.compile(r"""(?<![^\s([{,;:'"])@("(?:[^"\\\n]|\\[^\n])*(?:"\S*)?|[^\s"]\S*|)$""")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
 
@@ -62,9 +64,10 @@ class LineCompleter(Completer):
                 if value.lower().startswith(match[2].lower())
             ]
         if match := _MENTION.search(text):
+            typed = read_start(match[1])
             return [
-                Completion(path, -len(match[1]))
-                for path in _match_paths(match[1], await self.paths())
+                Completion(write_mention(path), -len(match[1]), display=write_name(path))
+                for path in _match_paths(typed, await self.paths())
             ]
         return []
 
@@ -138,7 +141,7 @@ def _list_paths(root: Path) -> list[str]:
         paths = files_below(root, ".", None, _LIST_TIMEOUT)
     except ToolError:
         return []
-    files = [path for path in paths if path.isprintable()][:_MAX_FILES]
+    files = paths[:_MAX_FILES]
     folders = {
         f"{parent.as_posix()}/" for path in files for parent in Path(path).parents if parent.name
     }

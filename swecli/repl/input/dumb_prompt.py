@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import shutil
 import signal
 import sys
@@ -27,7 +28,36 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
 
 _PROMPT = "> "
+TERMS_WITHOUT_CURSOR = ("", "dumb", "unknown")
+_CONTINUED = "\\\n"  # ends a line that goes on in the next one
+_GOES_ON = "… "
+_MAX_READ = 1 << 16
+_MAX_LINE = 4095  # bytes that a terminal keeps of a line: what is typed behind them is lost
+_CUT = "The terminal cuts lines at 4,095 characters: the rest is lost. Put long text in a file: @FILE sends it.\n"
+# Bracketed paste: the terminal marks what is pasted. Nothing is drawn by these.
+_BRACKETS_ON, _BRACKETS_OFF = "\x1b[?2004h", "\x1b[?2004l"
+_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CONFIRM = "y"  # as a line, after an answer that lasts
+
+
+def _has_input() -> bool:
+    return bool(select.select([sys.stdin], [], [], 0)[0])
+
+
+def _take_unfinished_line() -> bytes:
+    """Return what follows the last line end of a paste, which the terminal keeps for itself until Enter: in raw mode it
+    gives it out. b"" if there is nothing, or it is no terminal."""
+    stdin = sys.stdin.fileno()
+    try:
+        before = termios.tcgetattr(stdin)
+        raw = [*before[:3], before[3] & ~termios.ICANON, *before[4:]]
+        termios.tcsetattr(stdin, termios.TCSANOW, raw)
+        try:
+            return os.read(stdin, _MAX_READ) if _has_input() else b""
+        finally:
+            termios.tcsetattr(stdin, termios.TCSANOW, before)
+    except (termios.error, OSError):
+        return b""
 
 
 class DumbPrompt:
@@ -35,15 +65,20 @@ class DumbPrompt:
 
     color = False
     link_root = None
+    has_terminal = True  # which another program could be given
     is_asking = False  # no live line hides what it asks
 
     def __init__(self, program: Program, start: Start) -> None:
         self.keys = KeyMap.without_keys()
-        self.history = LineHistory(start.paths.history)
+        self.history = LineHistory(start.paths.history, start.cwd)
         self.theme = Theme("none", {})
         self._program = program
+        self._start = start
         self._output = PlainTextOutput(sys.stdout)
         self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input
+        # a terminal that knows no control sequences would print them
+        self._brackets_pastes = start.environ.get("TERM", "") not in TERMS_WITHOUT_CURSOR
+        self._paste: str | None = None  # what has come of one, None outside of pastes
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
 
@@ -54,7 +89,11 @@ class DumbPrompt:
         loop.add_reader(sys.stdin.fileno(), self._read)
         loop.add_signal_handler(signal.SIGINT, self._handle_sigint)
         self._program.start_loading()
+        if self._brackets_pastes:
+            self.write(_BRACKETS_ON)
         await asyncio.wait([self._reader])
+        if self._brackets_pastes:
+            self.write(_BRACKETS_OFF)
         if self._error is not None:
             raise self._error
 
@@ -63,6 +102,9 @@ class DumbPrompt:
             await self._program.queue.needs_line.wait()
             self.write(_PROMPT)
             line = await self._typed.get()
+            while line.endswith(_CONTINUED):
+                self.write(_GOES_ON)
+                line = line.removesuffix(_CONTINUED) + "\n" + await self._typed.get()
             if not line:
                 return
             self.history.append_string(line.rstrip("\n"))
@@ -70,10 +112,36 @@ class DumbPrompt:
 
     def _read(self) -> None:
         try:
-            self._typed.put_nowait(os.read(sys.stdin.fileno(), 1 << 16).decode(errors="replace"))
+            data = os.read(sys.stdin.fileno(), _MAX_READ)
+            # the terminal gives out one line at a time, also of many that were pasted
+            while data.endswith(b"\n") and len(data) < _MAX_READ and _has_input():
+                data += os.read(sys.stdin.fileno(), _MAX_READ)
+            if data.count(b"\n") > 1 and (rest := _take_unfinished_line()):
+                data += rest
         except OSError:  # the terminal is closed
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self._typed.put_nowait("")
+            data = b""
+        if any(len(line) >= _MAX_LINE for line in data.split(b"\n")):
+            self.write(_CUT)
+        self._collect(data.decode(errors="replace"))
+
+    def _collect(self, text: str) -> None:
+        """Take what was read: a paste may come in several pieces, and ends with the line that it is in."""
+        if not text:
+            self._typed.put_nowait(self._paste or "")
+            self._paste = None
+            return
+        text = (self._paste or "") + text
+        is_open = text.rfind(_PASTE_START) > text.rfind(_PASTE_END)
+        if is_open or not text.endswith("\n"):
+            self._paste = text
+            return
+        self._paste = None
+        lines = text.splitlines(keepends=True)
+        if _PASTE_START not in text and all(line.endswith(_CONTINUED) for line in lines[:-1]):
+            text = text.replace(_CONTINUED, "\n", len(lines) - 1)
+        # Enter ends the message, not the lines of what was pasted
+        self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
 
     def _handle_sigint(self) -> None:
         if self._program.working:
@@ -145,6 +213,20 @@ class DumbPrompt:
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
+
+    async def run_in_foreground(self, command: str) -> int:
+        """Give the terminal to a command line of the user; return its exit code. Raises BadInput."""
+        # late: few lines are such
+        from swecli.repl.foreground import run_in_foreground
+
+        loop = asyncio.get_running_loop()
+        stdin = sys.stdin.fileno()
+        start = self._start
+        loop.remove_reader(stdin)  # the command reads what is typed
+        try:
+            return await asyncio.to_thread(run_in_foreground, command, start.cwd, start.environ)
+        finally:
+            loop.add_reader(stdin, self._read)
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.application import Application, get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
@@ -25,10 +25,10 @@ from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.key_binding.key_bindings import KeyHandlerCallable
 from prompt_toolkit.keys import Keys
 
-from swecli.actions.editor import editor_command
+from swecli.actions.editor import edit_text
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer
-from swecli.repl.input.clipboard_picture import parse_picture_path, save_clipboard_picture
+from swecli.repl.input.clipboard_picture import find_dropped_pictures, save_clipboard_picture
 from swecli.repl.input.history import LineHistory
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
@@ -46,6 +46,8 @@ _BUILT_IN: dict[str, tuple[str, Filter]] = {
     "complete": ("menu-complete", _TYPING & ~_EMPTY),
     "redraw": ("clear-screen", _ALWAYS),
 }
+# they hold a terminal's output elsewhere; prompt-toolkit begins a search and quotes the next key
+_HARMLESS = ("c-s", "c-q")
 _CUT_PASTE = (
     "Not sent: part of a paste's mark is missing. Undo that, or delete the rest of the mark."
 )
@@ -89,8 +91,10 @@ def make_keys(
 ) -> KeyBindings:
     """Return the bindings; they override prompt-toolkit's own."""
     keys = _ActionKeys(key_map)
+    keys.bindings.add("c-@")(_do_nothing)
+    for key in _HARMLESS:
+        keys.bindings.add(key, filter=_TYPING)(_do_nothing)
     keys.add_moved()
-    keys.bindings.add("c-@")(_select_nothing)
     _add_enter_keys(keys, program)
     _add_paste_keys(keys, program, history)
     _add_stop_keys(keys, program)
@@ -116,20 +120,22 @@ def make_keys(
     @keys.bind("editor", _TYPING)
     async def edit(event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
+        draft = history.pastes.expand(buffer.text)
         try:
-            editor_command(environ)
+            with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
+                edited = await run_in_terminal(lambda: edit_text(environ, draft), in_executor=True)
         except BadInput as error:
-            program.footer.hint = f"{error.message} {error.hint}"
+            program.footer.hint = f"{error.message} {error.hint}".strip()
+            event.app.invalidate()
             return
-        buffer.text = history.pastes.expand(buffer.text)
-        with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
-            await buffer.open_in_editor(validate_and_handle=False)
+        buffer.document = Document(edited)
 
     return keys.bindings
 
 
-def _select_nothing(event: KeyPressEvent) -> None:
-    """Do nothing at NUL and Ctrl+Space: prompt-toolkit begins a selection, which the next letter would replace."""
+def _do_nothing(event: KeyPressEvent) -> None:
+    """Leave a key without an effect. At NUL and Ctrl+Space prompt-toolkit begins a selection, which the next letter
+    would replace."""
 
 
 def _add_interrupt_keys(keys: _ActionKeys, program: Program) -> None:
@@ -221,7 +227,7 @@ def _add_enter_keys(keys: _ActionKeys, program: Program) -> None:
         """Send the line with the completion; after a folder, go on with what is in it."""
         buffer = event.app.current_buffer
         buffer.complete_state = None
-        is_folder = buffer.document.text_before_cursor.endswith("/")
+        is_folder = buffer.document.text_before_cursor.endswith(("/", '/"'))
         if not is_folder and _can_send(buffer, program):
             buffer.validate_and_handle()
 
@@ -248,8 +254,9 @@ def _add_paste_keys(keys: _ActionKeys, program: Program, history: LineHistory) -
         is_text = event.key_sequence[0].key == Keys.BracketedPaste
         text = event.data if is_text else ""
         try:
-            path = parse_picture_path(text) if text else save_clipboard_picture()
-            inserted = pastes.add_picture(path) if path else pastes.add_text(text)
+            pictures = find_dropped_pictures(text) if text else [save_clipboard_picture()]
+            placeholders = [pastes.add_picture(picture) for picture in pictures]
+            inserted = " ".join(placeholders) or pastes.add_text(text)
         except BadInput as error:
             inserted = pastes.add_text(text)
             program.footer.hint = f"{error.message} {error.hint}".strip()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from swecli.file_names import quote_name
+from swecli.text import CONTROL_SEQUENCE
+
 _MAX_CHARS = 1000
 _MAX_LINES = 15
 _PLACEHOLDER = re.compile(r"\[(?:Pasted text #|image )[^\]\n]*\]")
@@ -20,7 +23,8 @@ class Pastes:
 
     def add_text(self, pasted: str) -> str:
         """Return the text to insert into the line: the pasted text without controls, or a placeholder if it is long."""
-        text = _CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        text = CONTROL_SEQUENCE.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+        text = _CONTROL.sub("", text)
         if len(text) <= _MAX_CHARS and text.count("\n") < _MAX_LINES:
             return text
         lines = text.count("\n") + 1
@@ -35,7 +39,7 @@ class Pastes:
         from swecli.context.pictures import read_picture
 
         placeholder = str(read_picture(path, str(path))["label"])
-        mention = f'@"{path}"'
+        mention = f"@{quote_name(str(path))}"
         if self._texts.get(placeholder, mention) != mention:
             placeholder = f"{placeholder[:-1]} #{len(self._texts) + 1}]"
         self._texts[placeholder] = mention

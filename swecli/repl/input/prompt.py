@@ -34,6 +34,7 @@ from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.early_keys import keep_early_keys
 from swecli.repl.input.ghost import Ghost
 from swecli.repl.input.history import LineHistory
+from swecli.repl.input.key_stream import RESET_KEYBOARD, RESET_REPORTS
 from swecli.repl.input.keys import make_keys
 from swecli.repl.input.picker import Picker
 from swecli.repl.input.question import Option, Question
@@ -101,10 +102,12 @@ class PromptLine:
         self._start = start
         self.keys = KeyMap(settings.keys)
         self._completer = LineCompleter(source, start.cwd)
-        self.history = LineHistory(start.paths.history)
+        self.history = LineHistory(start.paths.history, start.cwd)
         self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
+        self.has_terminal = keyboard is None  # which another program could be given
+        self._has_reset = output is not None  # what another program may have left switched on
         self._has_queried = False  # whether the terminal knows synchronized output
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
@@ -224,6 +227,17 @@ class PromptLine:
     def redraw(self) -> None:
         self.app.invalidate()
 
+    async def run_in_foreground(self, command: str) -> int:
+        """Give the terminal to a command line of the user; return its exit code. Raises BadInput."""
+        # late: few lines are such
+        from swecli.repl.foreground import run_in_foreground
+
+        start = self._start
+        with self.app.suspended():
+            return await run_in_terminal(
+                lambda: run_in_foreground(command, start.cwd, start.environ), in_executor=True
+            )
+
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         """Give the terminal to the user's editor until it exits. Raises BadInput if it cannot be started."""
         with self.app.suspended():
@@ -294,6 +308,9 @@ class PromptLine:
 
     def _after_render(self, _: Application[None]) -> None:
         self._program.start_loading()
+        if not self._has_reset:
+            self._has_reset = True
+            self._write_sequence(RESET_REPORTS + (RESET_KEYBOARD if self._has_marks else ""))
         if self.color and (query := self.theme.pop_query()):
             self._write_sequence(query)
         if self._has_marks and not self._has_queried:

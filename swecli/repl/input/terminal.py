@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import Any
+from typing import Any, TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
@@ -22,6 +23,7 @@ from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedText
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from swecli.repl.input.key_stream import KeyStream
 from swecli.repl.render.theme import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
@@ -77,13 +79,18 @@ class _PasteInput(Vt100Input):
     synchronize: Callable[[], None] = staticmethod(lambda: None)
     _paste: StringIO | None = None  # an unfinished paste
 
+    def __init__(self, stdin: TextIO) -> None:
+        super().__init__(stdin)
+        self._stream = KeyStream()
+
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
         if self._paste is None:
-            typed = self._strip_reply(self.theme.strip_reply(self.stdin_reader.read()))
+            typed = self._strip_reply(self.theme.strip_reply(self._stream.join(self._read_all())))
             before, paste_start, data = typed.partition(_PASTE_START)
-            self.vt100_parser.feed(before)
+            self._type(self._stream.feed(before))
             if paste_start:
+                self._type(self._stream.flush())
                 self._paste = StringIO()
                 self._collect(self._paste, data)
         else:
@@ -91,6 +98,25 @@ class _PasteInput(Vt100Input):
         keys = self._buffer
         self._buffer = []
         return keys
+
+    def flush_keys(self) -> list[KeyPress]:
+        """Return the keys that were kept because they might go on."""
+        self._type(self._stream.flush())
+        return super().flush_keys()
+
+    def _read_all(self) -> str:
+        """Return what has come at once: a terminal gives out what was pasted in pieces."""
+        pieces = [self.stdin_reader.read(_CHUNK_BYTES)]
+        while pieces[-1] and sum(map(len, pieces)) < _CHUNK_BYTES and _has_input(self.fileno()):
+            pieces.append(self.stdin_reader.read(_CHUNK_BYTES))
+        return "".join(pieces)
+
+    def _type(self, typed: Iterable[str | KeyPress]) -> None:
+        for keys in typed:
+            if isinstance(keys, KeyPress):
+                self._buffer.append(keys)
+            else:
+                self.vt100_parser.feed(keys)
 
     def _strip_reply(self, data: str) -> str:
         """Remove the answer to `SYNC_QUERY` from what is typed."""
@@ -110,7 +136,11 @@ class _PasteInput(Vt100Input):
             text, _, rest = paste.getvalue().partition(_PASTE_END)
             self._paste = None
             self._buffer.append(KeyPress(Keys.BracketedPaste, text))
-            self.vt100_parser.feed(rest)
+            self._type(self._stream.feed(rest))
+
+
+def _has_input(terminal: int) -> bool:
+    return bool(select.select([terminal], [], [], 0)[0])
 
 
 class InlineApplication(Application[None]):

@@ -25,13 +25,13 @@ from swecli.folders import remove_tree
 from swecli.models.errors import BadInput
 from swecli.models.finding import Side
 from swecli.review.judge.layout import digest_code, read_forms
+from swecli.text_files import decode, split_lines
 from swecli.tools.base import ToolError
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.git import SECONDS
 from swecli.tools.guard import Guard
 from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.searching import files_below
-from swecli.tools.text_files import decode, split_lines
 
 _MAX_BYTES = 5_000_000  # of a file that is read
 _MAX_PARSED = 1_000_000  # characters of a file that is parsed

@@ -38,9 +38,8 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> ChangePlan:
         raise stale_error(ctx, base)
     if edited.text == base.file.text:
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
-    data = base.file.encode(edited.text)
     changed = changed_lines(base.file.text, edited.text, edited.spans)
-    plan = plan_change(ctx, base, data, "Edit", changed)
+    plan = plan_change(ctx, base, replace(base.file, text=edited.text), "Edit", changed)
     summary = plan.summary
     if edited.failures:
         summary += f", {len(edited.failures)} of {len(params.edits)} edits left out"

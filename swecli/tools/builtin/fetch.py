@@ -17,6 +17,8 @@ from swecli.tools.params import Params
 from swecli.tools.web_addresses import check_host, normalize_url
 from swecli.tools.web_client import MAX_BYTES, SECONDS, WebRequest, get
 
+_MAX_ERROR = 2_000  # characters of the page of an error: reasons are at its beginning
+
 FETCH = PermissionKind("fetch", "Fetch this page?", "asks before it fetches from a host")
 
 
@@ -59,7 +61,11 @@ async def fetch_page(
     """Return a page as text. Raises ToolError, also if it takes longer than `seconds`."""
     page = await get(request, environ, seconds)
     # in a thread: converting a large page must not block the screen
-    text = await asyncio.to_thread(page_text, page.kind, page.data)
+    text = await asyncio.to_thread(page_text, page.kind, page.data, page.url)
+    if page.status >= 400:
+        text = text[:_MAX_ERROR]
+        said = f" Its page says:\n{text}" if text else ""
+        raise ToolError(f"{page.url} answered {page.status}.{said}")
     if not text:
         raise ToolError(f"{request.url} holds no text.")
     size = f"{len(text):,} characters"

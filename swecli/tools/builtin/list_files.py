@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, ToolResult
-from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.globs import Glob
 from swecli.tools.limits import count_of
@@ -47,7 +47,7 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
 @tool(READ, ListFilesParams, _plan)
 async def list_files(params: ListFilesParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     folder = plan.path
-    name = escape_hidden(plan.subject, keep="")
+    name = write_name(plan.subject)
     if not folder.exists():
         raise not_found_error(ctx.root, folder)
     if not folder.is_dir():
@@ -62,7 +62,7 @@ async def list_files(params: ListFilesParams, ctx: ToolContext, plan: PathPlan) 
         head += f", {count_of(folders, 'folder')}"
 
     lines = [f"{name}: {head}"]
-    lines += [escape_hidden(f"{place.prefix}{entry}", keep="") for entry in entries[:_MAX_ENTRIES]]
+    lines += [write_name(f"{place.prefix}{entry}") for entry in entries[:_MAX_ENTRIES]]
     left_out = len(entries) - _MAX_ENTRIES
     if left_out > 0:
         lines.append(f"[… {left_out} more not shown: name a folder, a pattern or a smaller depth]")

@@ -6,20 +6,18 @@ import mimetypes
 
 from pydantic import Field
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.text import escape_hidden
+from swecli.text_files import split_lines
 from swecli.tools.base import READ, ToolContext, ToolError, tool
+from swecli.tools.file_changes import decode_file
 from swecli.tools.files import digest, read_bytes
-from swecli.tools.limits import escape_invalid_bytes
 from swecli.tools.outside import PathPlan, plan_reading
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
 from swecli.tools.params import Params
 from swecli.tools.paths import relative_path, resolve_for_reading
-from swecli.tools.text_files import decode, split_lines
 
-_NOT_UTF8 = (
-    r"[not UTF-8: bytes that are not text are written \xNN here; edit_file leaves them as they are]"
-)
+_STRAY_BYTES = "[bytes that are not text are shown as \ufffd; edit_file leaves them as they are]"
 
 
 class ReadFileParams(Params):
@@ -42,16 +40,16 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
 async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
-    name = escape_hidden(plan.subject, keep="")
+    name = write_name(plan.subject)
     data = read_bytes(ctx.root, path)
-    file = decode(data)
+    file = decode_file(ctx, path, data)
     if file is None:
         kind = mimetypes.guess_type(path.name)[0] or "binary"
         raise ToolError(
             f"{name} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
         )
     ctx.files.digests[path] = digest(data)
-    lines = [escape_invalid_bytes(line) for line in split_lines(file.text)]
+    lines = split_lines(file.shown)
     if not lines:
         return ToolResult(True, f"{name} is empty.", Display(title=name, body="empty"))
 
@@ -62,5 +60,7 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) ->
         text.append(f"[{page.span} in {name}{page.read_on}]")
         count = page.span
     if not file.is_valid:
-        text.append(_NOT_UTF8)
+        text.append(_STRAY_BYTES)
+    if file.encoding != "utf-8" and not file.text.isascii():
+        text.append(f"[written in {file.encoding}: a change has to keep to its characters]")
     return ToolResult(True, "\n".join(text), Display(title=name, body=count))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
+from swecli.tools.jobs import Job
 from swecli.tools.limits import one_line
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page, wrap_lines
 from swecli.tools.params import Params
 
 _JOB = "job-"  # begins the ids of background commands
+_MAX_SILENCE = 60.0  # seconds that are waited for something new without a wish
+_LOOK_EVERY = 0.25  # seconds
 _MAX_WAIT = 600  # seconds: as long as a long build; the model can wait again
 
 
@@ -46,22 +50,32 @@ def _summary(params: ReadResultParams) -> str:
 
 @tool(READ, ReadResultParams, _plan)
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
-    text = await _find_text(params, ctx)
+    job = ctx.commands.jobs.find(params.call_id)
+    text = await (_read_job(job, params.wait) if job is not None else _find_text(params, ctx))
     wanted = Wanted(params.start_line, params.end_line)
     page = make_page(wrap_lines(text), wanted, "The result", ctx.model.page_limit)
     page_text = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
-    return ToolResult(True, page_text, Display(title=page.span))
+    is_waiting = job is not None and not job.ended_at
+    return ToolResult(True, page_text, Display(title=page.span), is_waiting=is_waiting)
+
+
+async def _read_job(job: Job, seconds: int) -> str:
+    """Return a job's state and output, after its end or `seconds`. If there is nothing new since the last time, it is
+    waited for that anyway."""
+    if seconds and not job.ended_at:
+        await asyncio.wait({job.task}, timeout=seconds)
+    else:
+        until = time.monotonic() + _MAX_SILENCE
+        while job.output.size == job.size_read and not job.ended_at and time.monotonic() < until:
+            await asyncio.wait({job.task}, timeout=_LOOK_EVERY)
+    await asyncio.sleep(0)  # so that its end is recorded
+    await job.look()
+    job.size_read = job.output.size
+    return f"{job}: {job.state}\n{job.text}".rstrip("\n")
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
-    """Return a job's state and output, or a stored result. Raises ToolError if there is neither."""
-    job = ctx.commands.jobs.find(params.call_id)
-    if job is not None:
-        if params.wait and not job.ended_at:
-            await asyncio.wait({job.task}, timeout=params.wait)
-            await asyncio.sleep(0)  # so that its end is recorded
-        await job.look()
-        return f"{job}: {job.state}\n{job.text}".rstrip("\n")
+    """Return a stored result. Raises ToolError if there is none."""
     stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
     if stored is not None:
         return stored

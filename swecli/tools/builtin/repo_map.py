@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import Field
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, Offer, ToolResult
 from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
@@ -53,7 +54,7 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> T
     paths = await asyncio.to_thread(_find_sources, place, path)
     if not paths:
         languages = ", ".join(sorted(GRAMMARS))
-        name = escape_hidden(plan.subject, keep="")
+        name = write_name(plan.subject)
         raise ToolError(f"{name}: no source file of a known language ({languages}).")
 
     reading = TagReading(place.ctx, paths)
@@ -123,7 +124,7 @@ class _Room:
 
 
 def _file_line(place: SearchPlace, path: str) -> str:
-    return f"{escape_hidden(place.prefix + path, keep='')}\n"
+    return f"{write_name(place.prefix + path)}\n"
 
 
 def _definition_line(definition: Definition) -> str:
@@ -134,7 +135,7 @@ def _notes(place: SearchPlace, problems: dict[str, str]) -> list[str]:
     if not problems:
         return []
     named = [
-        f"{escape_hidden(place.prefix + path, keep='')} ({reason})"
+        f"{write_name(place.prefix + path)} ({reason})"
         for path, reason in [*problems.items()][:_MAX_NAMED]
     ]
     more = f" and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from swecli.file_names import write_name
 from swecli.models.message import Display, Offer, ToolResult
-from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.limits import count_of, fit_rows, one_line
 from swecli.tools.matches import FileMatches, Query, Search, Show
@@ -52,7 +52,7 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPl
     if not path.exists():
         raise not_found_error(ctx.root, path)
     if not path.is_dir() and not path.is_file():
-        name = escape_hidden(plan.subject, keep="")
+        name = write_name(plan.subject)
         raise ToolError(f"{name} is not a regular file. It is not searched.")
 
     query = Query(
@@ -98,7 +98,7 @@ class _Row(NamedTuple):
 def _rows(files: list[FileMatches], show: Show) -> list[_Row]:
     rows: list[_Row] = []
     for file in files:
-        name = escape_hidden(file.path, keep="")
+        name = write_name(file.path)
         if show == "files":
             rows.append(_Row(name, file.path, 0))
         elif show == "counts":

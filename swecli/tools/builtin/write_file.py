@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from swecli.models.message import Offer, ToolResult
@@ -14,9 +16,10 @@ from swecli.tools.file_changes import (
     read_base,
     stale_error,
 )
+from swecli.tools.file_formats import new_file
+from swecli.tools.line_ends import keep_line_ends
 from swecli.tools.params import Params
-from swecli.tools.paths import display_path, resolve_path
-from swecli.tools.text_files import TextFile
+from swecli.tools.paths import display_path, given_name, resolve_path
 
 
 class WriteFileParams(Params):
@@ -28,10 +31,11 @@ class WriteFileParams(Params):
 
 def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
     path = resolve_path(ctx.root, params.path)
-    if path == ctx.root.resolve() or params.path.endswith("/"):
+    if path == ctx.root.resolve() or given_name(ctx.root, params.path).endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():
-        return plan_change(ctx, Base(path, None), TextFile("").encode(params.content), "Create")
+        form, content = new_file(ctx.root, path, params.content, ctx.commands.environ)
+        return plan_change(ctx, Base(path, None), replace(form, text=content), "Create")
     base = read_base(ctx, path)
     if path not in ctx.files.digests:
         name = display_path(ctx.root, path)
@@ -42,12 +46,11 @@ def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
         raise stale_error(ctx, base)
     assert base.file is not None
     content = params.content
-    if base.file.newline == "\r\n" and "\r\n" not in content:
-        content = content.replace("\n", "\r\n")
-    data = base.file.encode(content)
-    if data == base.file.encode(base.file.text):
+    if base.file.newline and "\r\n" not in content:
+        content = keep_line_ends(base.file.text, content, base.file.newline)
+    if content == base.file.text:
         raise ToolError("The file already has exactly this content. Nothing was written.")
-    return plan_change(ctx, base, data, "Write")
+    return plan_change(ctx, base, replace(base.file, text=content), "Write")
 
 
 @tool(EDIT, WriteFileParams, _plan, Offer(in_small_windows=True))

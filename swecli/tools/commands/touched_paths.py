@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from swecli.file_names import write_name
 from swecli.folders import walk
 from swecli.models.errors import ToolError
-from swecli.text import escape_hidden
 from swecli.tools.commands.named_files import named_paths
 from swecli.tools.commands.reading import may_show_contents
 from swecli.tools.commands.rules import why_uncovered
@@ -213,7 +213,7 @@ def _add_folder(touched: TouchedPaths, folder: Path, guard: Guard) -> None:
             access = barred.judge(name)
             reason = access.read_reason or access.write_reason
             if reason:
-                place = escape_hidden(relative_path(guard.root, folder), keep="")
+                place = write_name(relative_path(guard.root, folder))
                 is_denied = access.read is Reading.HIDDEN
                 touched.add(name, f"the command names {place}, where {reason}", is_denied=is_denied)
                 return

@@ -124,12 +124,24 @@ async def test_a_host_in_no_proxy_is_requested_directly(
     assert not proxy.asked
 
 
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_a_model_on_this_machine_is_requested_directly(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with StrictProvider([Reply("hi"), Reply("hi")]) as server:
+        for base in (server.openai_base, server.openai_base.replace("127.0.0.1", "localhost")):
+            assert (await ask(model_behind(base), request())).text == "hi"
+
+
 async def test_an_unreachable_proxy_is_reported_as_connection_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    with pytest.raises(Unavailable, match="connection refused"):
+    monkeypatch.setenv("HTTP_PROXY", "http://user:secret@127.0.0.1:9")
+    with pytest.raises(Unavailable, match="connection refused") as caught:
         await ask(model_behind("http://gateway.example/v1"), request())
+    assert "through the proxy 127.0.0.1:9, which" in caught.value.hint
+    assert "secret" not in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,10 @@ def project_commands(root: Path) -> list[Command]:
     ("text", "args", "sent"),
     [
         ("Fix issue $ARGUMENTS.", "12 now", "Fix issue 12 now."),
+        ("Cost $1.2M and $1,000 for $1.py.", "a b", "Cost $1.2M and $1,000 for a.py."),
+        (r"Write \$1 and $1.", "a", "Write $1 and a."),
+        ("Run `awk '{print $1}'`: $ARGUMENTS $1", "a b", "Run `awk '{print $1}'`: a b a"),
+        ("Run `pytest $1`.", "a b", "Run `pytest a`."),
         ("Move $1 to $2; $3", '"a b" c', "Move a b to c; "),
         ("Fix it.", "in main.py", "Fix it.\n\nin main.py"),
         ("Fix it.", "", "Fix it."),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
+from swecli.context.mentions import expand_mentions
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.completer import LineCompleter, _match_paths
@@ -87,6 +88,33 @@ async def test_arguments_are_completed_for_commands_that_take_them() -> None:
 @pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])
 async def test_files_are_completed_after_an_at_sign(text: str) -> None:
     assert await completions(text) == ["src/app.py", "tests/test_app.py"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "inserted"),
+    [
+        ("see @my", '"two words/my file.txt"'),
+        ('see @"two wo', '"two words/"'),
+        ('see @"two words/"my', '"two words/my file.txt"'),
+        ("@page", "app/[id]/page.tsx"),
+        ("@caf", r'"caf\xe9.txt"'),
+        ("(@page", "app/[id]/page.tsx"),
+        ("@esc", r'"esc\x1b[31m"'),
+    ],
+)
+async def test_a_name_is_completed_as_it_is_read(typed: str, inserted: str) -> None:
+    for name in ("two words/my file.txt", "app/[id]/page.tsx", "caf\udce9.txt", "esc\x1b[31m"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).touch()
+    document = Document(typed, len(typed))
+    completer = LineCompleter(CommandSource(TABLE), Path.cwd())
+    found = [one async for one in completer.get_completions_async(document, CompleteEvent())]
+    assert inserted in [one.text for one in found]
+    for one in found:
+        assert typed[: len(typed) + one.start_position].endswith("@")
+        assert one.display_text.isprintable()
+        mention = expand_mentions(f"{typed[: one.start_position]}{one.text} now", Path.cwd())
+        assert mention.text != mention.text.partition("\n")[0]  # something was read
 
 
 @pytest.mark.parametrize("text", ["me@app", "plain", "", "a /pa", "@src/app.py then"])

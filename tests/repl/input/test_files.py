@@ -48,10 +48,10 @@ def test_listing_starts_no_program_that_the_repository_configures(repository: Pa
     assert not (repository / "started").exists()
 
 
-def test_file_names_with_escape_sequences_are_not_listed() -> None:
+def test_a_name_with_escape_sequences_is_listed_as_it_is() -> None:
     Path("bad\x1b[31m.py").write_text("")
     Path("good.py").write_text("")
-    assert _list_paths(Path.cwd()) == ["good.py"]
+    assert _list_paths(Path.cwd()) == ["bad\x1b[31m.py", "good.py"]
 
 
 class NoCommands:

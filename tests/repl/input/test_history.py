@@ -53,6 +53,15 @@ def test_two_processes_append_to_one_history_file(tmp_path: Path) -> None:
     assert load_entries(tmp_path / "h") == ["c", "b", "a"]
 
 
+def test_the_lines_of_the_same_folder_come_first(tmp_path: Path) -> None:
+    for folder, line in (("a", "one\nmore"), ("b", "two"), ("a", "three"), ("b", "four")):
+        LineHistory(tmp_path / "h", Path(f"/{folder}")).append_string(line)
+    with (tmp_path / "h").open("a") as file:
+        file.write("\n# 2026-11-28 10:00:00\n+of an earlier version\n")
+    lines = LineHistory(tmp_path / "h", Path("/a")).load_history_strings()
+    assert list(lines) == ["three", "one\nmore", "of an earlier version", "four", "two"]
+
+
 def test_a_history_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = LineHistory(tmp_path / "file" / "history")

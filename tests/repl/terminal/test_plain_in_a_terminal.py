@@ -63,6 +63,8 @@ def test_nothing_is_redrawn_and_no_sign_is_printed() -> None:
         terminal.keys("\x04")
         assert terminal.wait_for_exit() == 0
         printed = terminal.raw.decode()
+    # but for the marks of a paste, which draw nothing
+    printed = printed.replace("\x1b[?2004h", "").replace("\x1b[?2004l", "")
     assert "\x1b" not in printed
     assert "\x08" not in printed
     assert not re.search("[\u2500-\u25ff\u2700-\u27bf•]", printed)
@@ -82,3 +84,36 @@ def test_ctrl_c_interrupts_and_the_prompt_returns() -> None:
         it.wait("interrupted")
         it.keys("again\r")
         it.wait("^next$")
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "one\rtwo\rthree\r",  # as a terminal without brackets gives it
+        "one\rtwo\rthree",
+        "\x1b[200~one\rtwo\rthree\x1b[201~\r",
+        "one\\\rtwo\\\rthree\r",
+    ],
+)
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_several_lines_are_one_message(pasted: str, term: str) -> None:
+    with start("First.", "Second.", TERM=term) as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys(pasted)
+        for _ in range(10):
+            terminal.pump()
+        if not pasted.endswith("\r"):
+            assert "First." not in terminal.text  # the last line waits for Enter
+            terminal.keys("\r")
+        terminal.wait(r"^First\.$")
+        terminal.keys("/export json sent.json\r")
+        terminal.wait("exported 1 turn")
+        assert '"one\\ntwo\\nthree"' in Path("sent.json").read_text()
+        assert (b"\x1b[?2004h" in terminal.raw) == (term == "xterm")
+
+
+def test_a_line_that_the_terminal_cuts_is_reported() -> None:
+    with start("First.") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("x" * 5000 + "\r")
+        terminal.wait("cuts lines at 4,095 characters")

@@ -66,6 +66,93 @@ def test_alt_enter_ctrl_j_and_a_backslash_make_new_lines_in_one_message(demo: Te
     assert "> one\n  two\n  three\n  four" in demo.wait("four")
 
 
+def test_lines_that_come_at_once_are_one_message(demo: Terminal) -> None:
+    demo.keys("read notes.txt\rand\r\tsay what it is\r")
+    screen = demo.wait(r"\d in / ")
+    assert "> read notes.txt\n  and" in screen
+    demo.wait(r"window 5\+3 \(1 turn")
+
+
+def test_shift_enter_begins_a_line_and_replies_of_the_terminal_are_not_typed(
+    demo: Terminal,
+) -> None:
+    demo.keys(
+        "a\x1b[13;2ub\x1b[27;2;13~c\x1b[I\x1b[O\x1b[?62;22c\x1b]10;rgb:0/0/0\x07\x1bP1$r\x1b\\d"
+    )
+    assert "> a\n  b\n  cd\n" in demo.wait("cd")
+
+
+def test_reports_that_were_left_switched_on_are_switched_off(demo: Terminal) -> None:
+    assert b"\x1b[?1000;1002;1003;1004" in demo.raw
+
+
+def test_keys_of_a_protocol_that_was_left_switched_on_still_end_the_program(
+    demo: Terminal,
+) -> None:
+    demo.keys("draft\x1b[99;5u")
+    demo.wait("again to quit")
+    demo.keys("\x1b[100;5u")
+    assert demo.wait_for_exit() == 0
+
+
+def test_a_program_behind_two_exclamation_marks_has_the_terminal(demo: Terminal) -> None:
+    Path("asks").write_text(
+        "#!/bin/sh\ntest -t 0 && test -t 1 && stty -echo -icanon && echo ready && dd bs=1 count=1"
+    )
+    Path("asks").chmod(0o755)
+    demo.keys("!!./asks 2>/dev/null; echo; exit 3\r")
+    demo.wait("^ready")
+    demo.keys("q")
+    demo.wait("^q$")
+    demo.wait("^exit code 3$")
+    demo.keys("!!sleep 60\r")
+    demo.wait("sleep 60")
+    for _ in range(10):
+        demo.pump()
+    demo.keys("\x03")
+    demo.wait("^exit code 130$")
+    demo.keys("!!sleep 60; echo over\r")
+    for _ in range(20):
+        demo.pump()
+    demo.keys("\x1a")
+    demo.wait("^exit code 143$")
+    demo.keys("still here")
+    demo.wait("^> still here$")
+
+
+def test_ctrl_s_and_ctrl_q_do_nothing(demo: Terminal) -> None:
+    demo.keys("ab\x13cd\x11ef")
+    demo.wait("^> abcdef$")
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("printf 'gr\\374n\\r\\nzwei\\r\\n' > $1", r"^> grün\n  zwei$"),
+        ("rm $1", "The editor left no file. The draft stays"),
+        ("exit 3", "The editor ended with exit code 3. The draft stays"),
+    ],
+)
+def test_what_an_editor_leaves_is_taken_or_the_draft_stays(body: str, shown: str) -> None:
+    editor = Path("my editor")
+    editor.write_text(f"#!/bin/sh\n{body}\n")
+    editor.chmod(0o755)
+    with Terminal("-m", "demo", environ={"VISUAL": str(editor.absolute())}) as terminal:
+        terminal.wait(FOOTER)
+        terminal.keys("draft\x07")
+        terminal.wait(shown)
+        if "stays" in shown:
+            terminal.wait("^> draft$")
+
+
+def test_an_editor_that_is_missing_is_named() -> None:
+    with Terminal("-m", "demo", environ={"VISUAL": "", "EDITOR": "nosuch -w"}) as terminal:
+        terminal.wait(FOOTER)
+        terminal.keys("draft\x07")
+        terminal.wait("The editor 'nosuch' cannot be started")
+        terminal.wait("^> draft$")
+
+
 def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
     demo.keys("/wi")
     demo.wait(r"/window +Show or change")
@@ -214,7 +301,9 @@ def test_the_history_is_shared_between_sessions() -> None:
 
 
 def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None:
-    demo.keys("remember that the tests run with make check\rhalf a sen")
+    demo.keys("remember that the tests run with make check\r")
+    demo.wait("^>$")
+    demo.keys("half a sen")
     screen = demo.wait(r"✎ T1: \+ [^~]*^> half a sen$")
     assert screen.count("half a sen") == 1
     demo.keys("tence")
@@ -293,7 +382,9 @@ def test_ctrl_o_expands_the_last_output(demo: Terminal) -> None:
 
 
 def test_ctrl_r_searches_the_history(demo: Terminal) -> None:
-    demo.keys("/window\r/cost\r")
+    demo.keys("/window\r")
+    demo.wait("no earlier turns")
+    demo.keys("/cost\r")
     demo.wait("total tokens")
     demo.wait(FOOTER)
     demo.keys("\x12win")

@@ -27,9 +27,11 @@ def test_a_link_out_of_the_project_is_not_followed() -> None:
     assert "link out of the workspace" in Sources(Path.cwd()).get("link").problem
 
 
-def test_invalid_utf8_bytes_are_read_as_replacement_characters() -> None:
+def test_a_file_in_another_encoding_is_read_as_text_and_stray_bytes_are_replaced() -> None:
     Path("old.py").write_bytes(b"name = 'caf\xe9'\n")
-    assert Sources(Path.cwd()).get("old.py").lines == ("name = 'caf\ufffd'",)
+    Path("mixed.py").write_bytes("größer, länger ".encode() + b"caf\xe9\n")
+    assert Sources(Path.cwd()).get("old.py").lines == ("name = 'café'",)
+    assert Sources(Path.cwd()).get("mixed.py").lines == ("größer, länger caf\ufffd",)
 
 
 CODE = """@cache

@@ -99,7 +99,19 @@ async def test_a_path_that_cannot_be_listed_is_reported_in_one_line(
     assert "\n" not in result.for_model
 
 
+@pytest.mark.parametrize("name", ["a\nb\x1b[31m", "bad\udcff", '"quoted"', "back\\slash", "a b"])
+async def test_a_name_is_taken_as_it_is_listed(run: RunTool, root: Path, name: str) -> None:
+    (root / name).write_text("content\n")
+    (listed,) = (await run("list_files", pattern="*")).for_model.split("\n")[1:]
+    assert "content" in (await run("read_file", path=listed)).for_model
+    assert (await run("write_file", path=listed, content="new\n")).ok
+    assert "new" in (await run("search_files", pattern="new", path=listed)).for_model
+
+
 async def test_control_characters_in_file_names_are_escaped(run: RunTool, root: Path) -> None:
     (root / "a\nb\x1b[31m").touch()
     (root / os.fsdecode(b"bad\xff")).touch()
-    assert (await run("list_files")).for_model.split("\n")[1:] == ["a\\x0ab\\x1b[31m", "bad\\udcff"]
+    assert (await run("list_files")).for_model.split("\n")[1:] == [
+        r'"a\nb\x1b[31m"',
+        r'"bad\xff"',
+    ]

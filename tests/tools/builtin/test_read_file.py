@@ -62,11 +62,19 @@ async def test_an_empty_file_is_reported_as_empty(run: RunTool, root: Path) -> N
     assert (await run("read_file", path="a")).for_model == "a is empty."
 
 
-async def test_bytes_that_are_not_utf_8_are_escaped(run: RunTool, root: Path) -> None:
+async def test_another_encoding_is_decoded_and_named(run: RunTool, root: Path) -> None:
     (root / "a").write_bytes(b"caf\xe9\n")
     result = await run("read_file", path="a")
     assert result.ok
-    assert result.for_model.startswith("     1\tcaf\\xe9\n[not UTF-8")
+    assert result.for_model == (
+        "     1\tcafé\n[written in cp1252: a change has to keep to its characters]"
+    )
+
+
+async def test_stray_bytes_are_shown_as_a_mark(run: RunTool, root: Path) -> None:
+    (root / "a").write_bytes("grün, größer".encode() + b" caf\xe9\n")
+    result = await run("read_file", path="a")
+    assert "caf\ufffd\n[bytes that are not text are shown as \ufffd;" in result.for_model
 
 
 async def test_a_very_long_line_is_cut_and_names_its_length(run: RunTool, root: Path) -> None:

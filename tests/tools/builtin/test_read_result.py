@@ -86,3 +86,13 @@ async def test_waiting_for_a_job_ends_with_the_time_that_was_given(
     await run("run_command", command="sleep 30", background=True)
     assert "running for" in (await run("read_result", call_id="job-1", wait=1)).for_model
     await ctx.commands.jobs.close()
+
+
+async def test_a_job_that_says_nothing_new_is_waited_for(run: RunTool, ctx: ToolContext) -> None:
+    await run("run_command", command="echo begun; sleep 1; echo built", background=True)
+    first = await run("read_result", call_id="job-1")
+    while "begun" not in first.for_model:
+        first = await run("read_result", call_id="job-1")
+    assert first.is_waiting
+    second = await run("read_result", call_id="job-1")
+    assert "built" in second.for_model

@@ -143,7 +143,7 @@ async def test_what_cannot_be_mapped_is_said_in_one_line(
 async def test_names_with_hidden_characters_are_shown_escaped(run: RunTool, root: Path) -> None:
     (root / "a\u202e.py").write_text("def f(x='\u200b'): ...\n")
     text = (await run("repo_map")).for_model
-    assert "a\\u202e.py\n  1: def f(x='\\u200b'): ..." in text
+    assert "\"a\\u202e.py\"\n  1: def f(x='\\u200b'): ..." in text
 
 
 async def test_a_map_that_takes_too_long_says_what_is_missing(

@@ -9,7 +9,7 @@ from swecli.repl.commands.base import Command, CommandContext, command
 from swecli.repl.key_map import ACTIONS, KeyMap
 
 _PREFIXES = ("@file, !command", "attach a file or a picture; run in the shell")
-_MORE_PREFIXES = ("!!command", "run in the shell without showing the model the output")
+_MORE_PREFIXES = ("!!command", "run with the terminal, as editors need it; not shown to the model")
 
 _GROUPS = (
     ("Start here", "help init model mode undo diff exit"),
