@@ -228,7 +228,7 @@ def _open_context(args: argparse.Namespace, *, asks_model: bool = False) -> Iter
     # late: --help and usage errors need no runtime
     from swecli.app import build_runtime
     from swecli.headless.runner import refuse
-    from swecli.llm.endpoints import DEMO
+    from swecli.llm.services import DEMO
     from swecli.llm.registry import make_model
 
     configured = configuration_of(args)

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Protocol
 
 from swecli.config.settings import Settings
-from swecli.llm.endpoints import Service
 from swecli.llm.profile import Profile
+from swecli.llm.services import Service
 from swecli.models.message import ModelChunk, ModelRequest
 
 

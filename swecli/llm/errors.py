@@ -129,6 +129,9 @@ class _FailedRequest:
             hint = "Its words say whether this is about the key, the model or the request: change that, "
             hint += _OR_OTHER_MODEL
         login = f"the key in {key}"
+        if self.endpoint.is_keyless:
+            login = "a request without a key"
+            hint = f"None is set for this address: {self.endpoint.key_ways}."
         if not self.endpoint.has_own_key_name:
             login = "the login that litellm uses"
             hint = f"litellm's page on {self.endpoint.provider} says which login it needs."

@@ -107,7 +107,7 @@ def is_kept(field: str, value: Any) -> bool:
         return value in ("max_tokens", "max_completion_tokens")
     if field == "wire":
         return bool(value == "responses")
-    return field == "think_back" and value == "with calls"
+    return field == "filler" and value == " "
 
 
 @cache

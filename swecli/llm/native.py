@@ -63,7 +63,6 @@ class NativeModel(ABC):
     wire = "chat"  # or "responses": that of `Profile.wire`
     path: str
     answer_type: type[Answer]
-    key_header = ("authorization", "Bearer ")  # its name, and what precedes the key
     headers: Mapping[str, str] = {}
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
@@ -98,6 +97,16 @@ class NativeModel(ABC):
     @abstractmethod
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the request in the service's format, for an answer of at most `limit` tokens."""
+
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the fields of a request that ask for a thinking level, {} if it cannot be asked for. `limit` is the
+        longest answer in tokens."""
+        return {}
+
+    def thinking(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """Return the fields for the level that the user chose; without one the model decides."""
+        level = request.thinking or self.endpoint.thinking
+        return self.thinking_fields(level, limit) if level else {}
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
@@ -232,8 +241,9 @@ class NativeModel(ABC):
         url = f"{endpoint.address.rstrip('/')}{self.path}"
         headers = {**self.headers, **endpoint.headers}
         if endpoint.key:
-            name, prefix = self.key_header
-            headers[name] = prefix + endpoint.key
+            is_bearer = endpoint.auth == "bearer"
+            name = "authorization" if is_bearer else endpoint.auth
+            headers[name] = f"Bearer {endpoint.key}" if is_bearer else endpoint.key
         async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
                 text = endpoint.mask((await _read_error(response)).decode("utf-8", "replace"))
@@ -394,7 +404,7 @@ class NativeModel(ABC):
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
         first 401, allow the request to be repeated; else `error`. A web page reveals nothing."""
         status = error.status
-        if status == 401 and self.endpoint.key_command and not self._key_renewed:
+        if status in (401, 403) and self.endpoint.key_command and not self._key_renewed:
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)

@@ -88,7 +88,7 @@ def _refused(name: str) -> str:
 _NOT_ACCEPTED = "{} does not accept %s: left out"
 _OWN_REASONING = "{} rejected its own reasoning: left out of this request"
 _REASONING_RULES = (
-    _Rule("think_back", "with calls", "",  # what is extra may be quoted
+    _Rule("filler", " ", "",  # what is extra may be quoted
           "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)",
           "{} wants its reasoning back", may_be_combined=True),
     _Rule("think_back", "never", '"reasoning_content"', _refused("reasoningcontent"),

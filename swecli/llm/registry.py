@@ -15,7 +15,7 @@ from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import DEMO, HOSTED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
+from swecli.llm.endpoints import LOOPBACK, Endpoint, resolve
 from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import (
     Row,
@@ -27,6 +27,15 @@ from swecli.llm.price_table import (
     provider_names,
 )
 from swecli.llm.profile import Profile
+from swecli.llm.services import (
+    DEMO,
+    HOSTED,
+    LOCAL,
+    MODEL_NAMES,
+    OTHER_NAMES,
+    SERVICES,
+    Service,
+)
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, NoModel, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.similar_names import similar_names
@@ -50,6 +59,8 @@ def make_model(
     service's key may be missing: the model is only used to measure requests. Raises ModelNotFound with similar names,
     AuthFailed naming the unset key variable, or BadInput."""
     name = name.strip()
+    if not settings.entry(name):
+        name = MODEL_NAMES.get(name, name)
     provider_name, slash, _ = name.partition("/")
     service = None if settings.entry(name) else _find_provider(provider_name)
     if service is None or service.make is None:
@@ -147,7 +158,8 @@ def _owner_of(name: str, entry: ModelEntry | None) -> str:
             f"{name} is a provider.",
             f"Name one of its models: {model}. See swecli models {name}.",
         )
-    owner = (find_row("", name) or {}).get("litellm_provider")
+    makers = [service.name for service in HOSTED if find_row(service.name, name)]
+    owner = makers[0] if makers else (find_row("", name) or {}).get("litellm_provider")
     if not owner:
         raise ModelNotFound(f"There is no model {name!r}.", _hint_for_unknown(name, entry))
     return str(owner)
@@ -155,7 +167,7 @@ def _owner_of(name: str, entry: ModelEntry | None) -> str:
 
 def _check_provider(name: str) -> None:
     """Raise ModelNotFound if there is no such provider."""
-    if name in SERVICES:
+    if name in SERVICES or name in OTHER_NAMES:
         return
     names = provider_names()
     if names and name not in names:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.endpoints import HOSTED, Endpoint
+from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import (
     SHIPPED_TABLE,
     chat_models,
@@ -31,6 +31,7 @@ from swecli.llm.price_table import (
 )
 from swecli.llm.profile import Profile
 from swecli.llm.providers.litellm import load_litellm
+from swecli.llm.services import HOSTED
 from swecli.models.message import Usage
 
 ROOT = Path(__file__).parents[2]

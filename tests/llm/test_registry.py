@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.endpoints import HOSTED, SERVICES
 from swecli.llm.registry import choose_model, live_models, make_model
+from swecli.llm.services import HOSTED, SERVICES
 from swecli.models.errors import AuthFailed, ModelNotFound, NoModel
 from swecli.models.message import ModelChoice
 from tests.support.scripted import ScriptedModel

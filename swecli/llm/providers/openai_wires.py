@@ -43,6 +43,10 @@ class OpenAIModel:
         """Import what the first request needs."""
         self._current.warm()
 
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        """Return what asks for a thinking level: see `NativeModel.thinking_fields`."""
+        return self._current.thinking_fields(level, limit)
+
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""
         return self._current.body(request)

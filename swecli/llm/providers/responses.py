@@ -70,14 +70,11 @@ class _ResponsesAnswer(Answer):
             self._end(event)
 
     def blocks(self) -> list[Any]:
-        """Return all items in order if one of them is reasoning that can be sent back, else []."""
+        """Return all items in order if one of them has more than text and calls, else []."""
         items = [item for _, item in sorted(self._items.items())]
-        kept = [
-            item
-            for item in items
-            if item.get("type") != "reasoning" or item.get("encrypted_content")
-        ]
-        return kept if any(item.get("type") == "reasoning" for item in kept) else []
+        kept = [item for item in items if _can_go_back(item)]
+        is_more = any(item.get("type") == "reasoning" or item.get("phase") for item in kept)
+        return kept if is_more else []
 
     def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
         if item.get("type") == "function_call" and index not in self._calls and item.get("name"):
@@ -157,10 +154,6 @@ class Responses(NativeModel):
         return "/openai/v1/responses" if is_resource else "/responses"
 
     @property
-    def key_header(self) -> tuple[str, str]:  # type: ignore[override]  # as above
-        return ("api-key", "") if self._is_azure else ("authorization", "Bearer ")
-
-    @property
     def _is_azure(self) -> bool:
         return self.endpoint.provider == "azure"
 
@@ -181,7 +174,7 @@ class Responses(NativeModel):
             "stream": True,
             "store": False,
             "max_output_tokens": max(limit, _MIN_OUTPUT),
-            **self._thinking(request.thinking or endpoint.thinking),
+            **self._reasoning(request, limit),
         }
         if request.tools:
             body["tools"] = [
@@ -204,14 +197,26 @@ class Responses(NativeModel):
         body["input"] = items
         return body
 
-    def _thinking(self, level: str) -> dict[str, Any]:
-        """Return the fields for a thinking level; a model outside the table is taken for one that thinks."""
-        if self.profile.thinking == "none" and "tools" in self.profile.origins:
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        # late: only with a level
+        from swecli.llm.thinking import nearest_level
+
+        effort = nearest_level(self.profile.levels, level)
+        return {"reasoning": {"effort": effort}} if effort and self._may_think else {}
+
+    @property
+    def _may_think(self) -> bool:
+        """Whether the model thinks; one outside the table is taken for one that does."""
+        return self.profile.thinking != "none" or "tools" not in self.profile.origins
+
+    def _reasoning(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """Return the fields about thoughts: the level, and that they come encrypted, with a summary."""
+        if not self._may_think:
             return {}
-        reasoning = {"effort": self.profile.effort(level)} if level else {}
+        fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
+        reasoning = dict(self.thinking(request, limit).get("reasoning", {}))
         if _SUMMARY_FIELD not in self.profile.off:
             reasoning["summary"] = "auto"
-        fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
         if reasoning:
             fields["reasoning"] = reasoning
         return fields
@@ -231,6 +236,13 @@ class Responses(NativeModel):
         return [
             {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
         ]
+
+
+def _can_go_back(item: Mapping[str, Any]) -> bool:
+    """Return whether an item may be sent back: thoughts only encrypted, or with their text."""
+    if item.get("type") != "reasoning":
+        return True
+    return bool(item.get("encrypted_content") or item.get("content"))
 
 
 def _text_items(message: ApiMessage) -> list[dict[str, Any]]:

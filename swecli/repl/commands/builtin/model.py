@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def _complete_models(runtime: Runtime) -> Values:
     # late: not needed before the first prompt
-    from swecli.llm.endpoints import HOSTED
+    from swecli.llm.services import HOSTED
 
     named = {runtime.agent.model.name: "current"}
     named.setdefault(runtime.settings.model, "chosen at the start")
