@@ -10,7 +10,6 @@ from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
@@ -136,22 +135,6 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
         else:
             builder.add(item)
     return builder.build(), time.monotonic() - began
-
-
-def forget_model(start: Start, asked_name: str) -> ActionResult:
-    """Forget what requests to a model have shown. Raises BadInput if that is nothing."""
-    facts = LearnedFacts.find(start.environ)
-    entry = start.settings.entry(asked_name)
-    name = entry.model or entry.name if entry else asked_name
-    without_provider = name.partition("/")[2]
-    if not facts.forget(name) and not (without_provider and facts.forget(without_provider)):
-        raise BadInput(
-            f"Nothing was learned about {asked_name!r}.",
-            "swecli models show NAME lists what is known.",
-        )
-    return ActionResult(
-        {"forgotten": asked_name}, (f"Forgot what was learned about {asked_name}.",)
-    )
 
 
 def update_models(environ: Mapping[str, str]) -> ActionResult:

@@ -19,6 +19,7 @@ from swecli.models.errors import (
     ContextOverflow,
     ModelNotFound,
     ProviderError,
+    RequestRefused,
     Unavailable,
 )
 from swecli.redact import redact
@@ -90,7 +91,7 @@ class _FailedRequest:
         if error is not None:
             return error
         hint = "Check the address and the model's name and settings; swecli's log has more."
-        return self._permanent("refused the request", hint)
+        return RequestRefused(self._sentence("refused the request"), hint, status=self.status)
 
     def _sentence(self, predicate: str) -> str:
         end = f": {self.words}" if self.words else "."
@@ -338,9 +339,18 @@ def parse_error_body(text: str) -> ErrorBody:
         return parse_error_body(inner)
     if not isinstance(inner, dict):
         return ErrorBody(one_line(inner if isinstance(inner, str) else text))
-    param = inner.get("param")
     words = one_line(_with_details(inner, _message(inner)))
-    return ErrorBody(words, param if isinstance(param, str) else "")
+    return ErrorBody(words, _path_in(inner))
+
+
+def _path_in(error: Mapping[str, Any]) -> str:
+    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body"."""
+    details = error.get("detail")
+    inner = details[0] if isinstance(details, list) and details else error
+    path = _first_set(inner, "param", "loc", "path", "field") if isinstance(inner, dict) else None
+    if isinstance(path, list):
+        return ".".join(str(part) for part in path if part != "body")
+    return path if isinstance(path, str) else ""
 
 
 def _first_object(text: str) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post
-from swecli.llm.learned_facts import LEFT_OUT, LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
 from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
     ProviderError,
+    RequestRefused,
     Unavailable,
     UnsupportedFeature,
 )
@@ -67,14 +67,17 @@ class NativeModel(ABC):
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
     def __init__(
-        self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
+        self, endpoint: Endpoint, profile: Profile, learned: dict[str, Any] | None = None
     ) -> None:
         self.name = endpoint.name
         self.endpoint = endpoint
         self.profile = profile
-        self._facts = facts
-        # learned, and not yet confirmed by a successful answer; each with the refusal's words
-        self._unconfirmed: list[tuple[Lesson, str]] = []
+        self._learned = (
+            {} if learned is None else learned
+        )  # fields of the profile, for this session
+        # fields of the profile that refusals changed, and no successful answer has confirmed
+        self._unconfirmed: dict[str, Any] = {}
+        self._before_guess: Profile | None = None  # that of a guess which is not confirmed
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._has_probed_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
@@ -116,7 +119,9 @@ class NativeModel(ABC):
         fields = self.request_fields(self._adapt_request(request), limit)
         if "tools" in fields:
             fields["tools"] = without_fields(fields["tools"], self.profile.off)
-        return {name: value for name, value in fields.items() if name not in self.profile.off}
+        for path in self.profile.off:
+            _leave_out(fields, path)
+        return fields
 
     async def send_early(self, request: ModelRequest) -> None:
         """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
@@ -351,12 +356,11 @@ class NativeModel(ABC):
         raise Unavailable(words, "Try again.", tries=errors.TRIES_IF_EMPTY)
 
     def _confirm(self) -> None:
-        """Store what earlier refusals revealed: a success confirms it, and the key."""
+        """Keep what earlier refusals revealed: a success confirms it, and the key."""
         self._key_renewed = False
-        for lesson, words in self._unconfirmed:
-            if self._facts is not None:
-                self._facts.learn(self.endpoint.origin, lesson.field, lesson.value, words)
-        self._unconfirmed.clear()
+        self._before_guess = None
+        self._learned.update(self._unconfirmed)
+        self._unconfirmed = {}
 
     def _blocks_of_answer(self, body: Mapping[str, Any], answer: Answer) -> Blocks | None:
         """Return the answer's opaque blocks with their origin, None if there are none to send back."""
@@ -408,48 +412,58 @@ class NativeModel(ABC):
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
-        # late: most requests are not refused
-        from swecli.llm.refusals import BLOCKS
+        lesson = self._lesson_from(body, error, refusal)
+        if lesson is None or not self._apply(lesson, request):
+            return error
+        return UnsupportedFeature(lesson.notice, error.message, status=status)
 
-        lesson = self._lesson_from(body, status, refusal)
-        unconfirmed = [earlier.field for earlier, _ in self._unconfirmed]
-        if lesson is None or lesson.field in unconfirmed:
-            return error  # learned already: switching it again would not end
-        repeatable = UnsupportedFeature(lesson.notice, error.message, status=status)
-        if lesson.field == BLOCKS:
-            for message in request.messages:
-                blocks = blocks_of(message)
-                if blocks:
-                    self._rejected_blocks.add(_to_bytes(blocks))
-            return repeatable
-        if lesson.field.startswith(LEFT_OUT):
-            change: dict[str, Any] = {"off": frozenset([lesson.field.removeprefix(LEFT_OUT)])}
-        elif getattr(self.profile, lesson.field) == lesson.value:
-            return error  # known, and refused all the same
-        else:
-            change = {lesson.field: lesson.value}
-        self.profile = self.profile.layered(change, "learned")
-        self._unconfirmed.append((lesson, refusal.words))
-        return repeatable
+    def _apply(self, lesson: Lesson, request: ModelRequest) -> bool:
+        """Change the profile by what a refusal reveals. Returns whether the next request will differ."""
+        has_fewer_thoughts = lesson.drops_thoughts and self._reject_thoughts(request)
+        if lesson.is_guess:
+            self._before_guess = self.profile
+        changed = self.profile.layered(lesson.changes, "learned")
+        is_known = lesson.changes.keys() - {"off"} & self._unconfirmed.keys()
+        if is_known or replace(changed, origins=self.profile.origins) == self.profile:
+            return has_fewer_thoughts
+        self.profile = changed
+        self._unconfirmed = {**self._unconfirmed, **lesson.changes, "off": changed.off}
+        return True
+
+    def _reject_thoughts(self, request: ModelRequest) -> bool:
+        """Send the thoughts of this request no more. Returns whether there are any."""
+        found = [
+            _to_bytes(blocks) for message in request.messages if (blocks := blocks_of(message))
+        ]
+        is_new = not self._rejected_blocks.issuperset(found)
+        self._rejected_blocks.update(found)
+        return is_new
 
     def _lesson_from(
-        self, body: dict[str, Any], status: int | None, refusal: errors.ErrorBody
+        self, body: dict[str, Any], error: ProviderError, refusal: errors.ErrorBody
     ) -> Lesson | None:
-        """Return what a refusal reveals, None for nothing."""
-        # late: as above
+        """Return what a refusal reveals, None for nothing: then a guess that did not help is taken back."""
+        # late: most requests are not refused
         from swecli.llm.refusals import Lesson, lesson_from_refusal
 
+        status = error.status
         endpoint = self.endpoint
         if wire := self.other_wire(status, "" if refusal.is_page else refusal.words):
             protocol = "the Responses API" if wire == "responses" else "chat completions"
             reason = f" ({refusal.words})" if refusal.words else ""
-            return Lesson("wire", wire, f"{endpoint.model} is asked over {protocol}{reason}")
+            return Lesson({"wire": wire}, f"{endpoint.model} is asked over {protocol}{reason}")
         if refusal.is_page or status not in _INFORMATIVE_STATUSES:
             return None
         lesson = lesson_from_refusal(
-            self.profile, endpoint.model, body, refusal.field, refusal.words, endpoint.extra_body
+            self.profile, endpoint.model, body, refusal.field, refusal.words
         )
-        if lesson and lesson.field == f"{LEFT_OUT}stream" and status == 500:
+        if self._before_guess is not None and (lesson is None or lesson.is_guess):
+            self.profile = self._before_guess
+            self._unconfirmed = {}
+            return None
+        if lesson and lesson.is_guess and not isinstance(error, RequestRefused):
+            return None
+        if lesson and "stream" in lesson.changes.get("off", ()) and status == 500:
             return None  # it is about a stream that broke
         return lesson
 
@@ -485,6 +499,17 @@ async def _read_error(response: Any) -> bytes:
         if len(read) > _MAX_ERROR_BYTES:
             break
     return read
+
+
+def _leave_out(fields: dict[str, Any], path: str) -> None:
+    """Remove a field, or one inside of another (`thinking.display`), which goes too if nothing else is in it."""
+    holder, _, name = path.rpartition(".")
+    if not holder:
+        fields.pop(name, None)
+    elif isinstance(fields.get(holder), dict):
+        fields[holder] = {key: value for key, value in fields[holder].items() if key != name}
+        if not fields[holder]:
+            del fields[holder]
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.llm.services import Dialect, maker_of
 from swecli.llm.thinking import levels_in
@@ -74,12 +73,12 @@ class Profile:
         endpoint: Endpoint,
         row: Row | None,
         probed: Mapping[str, Any],
-        facts: LearnedFacts | None = None,
+        learned: Mapping[str, Any] | None = None,
         entry: ModelEntry | None = None,
         layer: str = "table",
         like: str = "",
     ) -> Profile:
-        """Build a model's record from its layers: the table, a probe, learned facts and configuration. `layer` says
+        """Build a model's record from its layers: the table, a probe, what refusals taught, configuration. `layer` says
         where the row is from. `like` names the model whose row it is, if that is another one, "" if not."""
         row = row or {}
         stated = _stated_fields(row, endpoint)
@@ -95,8 +94,7 @@ class Profile:
         if entry and entry.api:
             wire = "responses" if entry.api == "responses" else "chat"
             profile = profile.layered({"wire": wire}, "config")
-        if facts:
-            profile = profile.layered(facts.fields_of(endpoint.origin), "learned")
+        profile = profile.layered(learned or {}, "learned")
         if entry:
             profile = profile.layered(_from_entry(entry), "config")
         return profile
@@ -117,6 +115,12 @@ class Profile:
         if self.max_output:
             cap = min(cap, self.max_output)
         return max(1, cap)
+
+    @property
+    def may_think(self) -> bool:
+        """Whether a level may be asked for: of a model that thinks, that no table has, or that is at an address of the
+        user's, where it may be another one of this name."""
+        return self.thinking != "none" or "tools" not in self.origins or self.server != "service"
 
     @property
     def reads_written_calls(self) -> bool:

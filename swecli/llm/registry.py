@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
@@ -16,7 +16,6 @@ from swecli.discovery import find_declared, index_by_name, installed_entry_point
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import LOOPBACK, Endpoint, resolve
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import (
     Row,
     chat_models,
@@ -49,6 +48,8 @@ _PROVIDER_OF_API = {"openai": "openai", "responses": "openai", "anthropic": "ant
 _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
+# what refusals taught in this session, as fields of the profile, by the model's origin
+_learned: dict[str, dict[str, Any]] = {}
 _MAX_LISTED = 20  # models of one server
 
 
@@ -145,9 +146,9 @@ def _make_service_model(
         endpoint = replace(endpoint, name=name)
     if is_responses and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
-    facts = LearnedFacts.find(environ)
+    learned = _learned.setdefault(endpoint.origin, {})
     row, layer, like = _row_of(endpoint, environ, may_ask=not keyless)
-    return create_model(endpoint, row, facts, entry, layer=layer, like=like)
+    return create_model(endpoint, row, learned, entry, layer=layer, like=like)
 
 
 def _owner_of(name: str, entry: ModelEntry | None) -> str:
@@ -218,35 +219,35 @@ def _row_of(
 def create_model(
     endpoint: Endpoint,
     row: Row | None,
-    facts: LearnedFacts | None = None,
+    learned: dict[str, Any] | None = None,
     entry: ModelEntry | None = None,
     layer: str = "table",
     like: str = "",
 ) -> ChatModel:
     """Create the model for an endpoint and its row of the table, of the service's list (as `layer` says) or of the
     similar model `like`."""
-    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer, like=like)
+    profile = Profile.build(endpoint, row, endpoint.probe(), learned, entry, layer=layer, like=like)
     has_own_api = entry is not None and entry.api
     needs_responses = (row or {}).get("mode") == "responses" and not has_own_api
     if needs_responses and profile.wire != "responses":
         # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMResponses
 
-        return LiteLLMResponses(endpoint, profile, facts)
+        return LiteLLMResponses(endpoint, profile, learned)
     if endpoint.api == "litellm" and endpoint.provider != "azure":
         # late: as above
         from swecli.llm.providers.litellm import LiteLLMModel
 
-        return LiteLLMModel(endpoint, profile, facts)
+        return LiteLLMModel(endpoint, profile, learned)
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic
 
-        return Anthropic(endpoint, profile, facts)
+        return Anthropic(endpoint, profile, learned)
     # late: as above
     from swecli.llm.providers.openai_wires import OpenAIModel
 
-    return OpenAIModel(endpoint, profile, facts)
+    return OpenAIModel(endpoint, profile, learned)
 
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:

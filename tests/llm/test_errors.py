@@ -21,7 +21,13 @@ from swecli.llm.errors import (
     one_line,
     parse_error_body,
 )
-from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Unavailable
+from swecli.models.errors import (
+    AuthFailed,
+    ContextOverflow,
+    ProviderError,
+    RequestRefused,
+    Unavailable,
+)
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 
@@ -131,7 +137,7 @@ def test_a_context_overflow_is_detected_by_its_message_and_its_limit_is_read(
 )
 def test_other_400_responses_are_not_context_overflows(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
-    assert type(error) is ProviderError
+    assert type(error) is RequestRefused
 
 
 def test_a_request_above_the_token_limit_per_minute_is_not_retried() -> None:

@@ -162,7 +162,7 @@ class Anthropic(NativeModel):
     def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
         """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
         mode = self.profile.thinking
-        if mode == "none" and "tools" in self.profile.origins:  # a model of the table
+        if not self.profile.may_think:
             return {}
         if level == "off" and mode != "always":
             return {"thinking": {"type": "disabled"}} if self.profile.thinks_unasked else {}
@@ -174,9 +174,8 @@ class Anthropic(NativeModel):
         from swecli.llm.thinking import nearest_level
 
         levels = [word for word in self.profile.levels if word != "none"]
-        adaptive = {"type": "adaptive"}
-        if "display" not in self.profile.off:
-            adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
+        # else the newest models leave their thoughts out
+        adaptive = {"type": "adaptive", "display": "summarized"}
         fields: dict[str, Any] = {"thinking": adaptive}
         if effort := nearest_level(levels, level):
             fields["output_config"] = {"effort": effort}

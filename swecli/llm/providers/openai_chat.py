@@ -272,10 +272,7 @@ class OpenAIChat(NativeModel):
         # late: only with a level
         from swecli.llm.thinking import chat_fields
 
-        is_known = "tools" in self.profile.origins  # a model of the table
-        return (
-            {} if self.profile.thinking == "none" and is_known else chat_fields(self.profile, level)
-        )
+        return chat_fields(self.profile, level) if self.profile.may_think else {}
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]

@@ -14,7 +14,6 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
 _NO_SUCH_PATH = (404, 405, 501)
-_SUMMARY_FIELD = "reasoning.summary"  # in `Profile.off`: some accounts get no summaries
 _TEXT_EVENTS = {  # by event type: the text that it extends, and its field in the event that ends it
     "response.output_text": ("text", "text"),
     "response.refusal": ("refusal", "refusal"),
@@ -202,24 +201,15 @@ class Responses(NativeModel):
         from swecli.llm.thinking import nearest_level
 
         effort = nearest_level(self.profile.levels, level)
-        return {"reasoning": {"effort": effort}} if effort and self._may_think else {}
-
-    @property
-    def _may_think(self) -> bool:
-        """Whether the model thinks; one outside the table is taken for one that does."""
-        return self.profile.thinking != "none" or "tools" not in self.profile.origins
+        return {"reasoning": {"effort": effort}} if effort and self.profile.may_think else {}
 
     def _reasoning(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the fields about thoughts: the level, and that they come encrypted, with a summary."""
-        if not self._may_think:
+        if self.profile.thinking == "none" and "tools" in self.profile.origins:
             return {}
         fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
-        reasoning = dict(self.thinking(request, limit).get("reasoning", {}))
-        if _SUMMARY_FIELD not in self.profile.off:
-            reasoning["summary"] = "auto"
-        if reasoning:
-            fields["reasoning"] = reasoning
-        return fields
+        level = self.thinking(request, limit).get("reasoning", {})
+        return {**fields, "reasoning": {**level, "summary": "auto"}}
 
     def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Convert one message."""

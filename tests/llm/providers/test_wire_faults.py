@@ -29,7 +29,9 @@ from swecli.models.errors import (
     ContextOverflow,
     ModelNotFound,
     ProviderError,
+    RequestRefused,
     Unavailable,
+    UnsupportedFeature,
 )
 from swecli.models.message import ModelRequest
 from tests.support.databases import ROOT
@@ -186,10 +188,15 @@ async def test_a_413_response_is_a_context_overflow(name: str) -> None:
 
 
 @both
-async def test_a_400_response_is_reported_with_its_message_and_not_retried(name: str) -> None:
-    with StrictProvider([Refusal(400, "messages: roles out of order")]) as server:
-        error = await failure(server, name)
-    assert (error_type(error), error.retryable, error.status) == (ProviderError, False, 400)
+async def test_a_400_response_is_reported_with_its_message_after_one_more_try(name: str) -> None:
+    with StrictProvider([Refusal(400, "messages: roles out of order")] * 2) as server:
+        model = model_at(server, name)
+        with pytest.raises(UnsupportedFeature, match="asked once more without"):
+            await ask(model, request())
+        with pytest.raises(RequestRefused) as caught:
+            await ask(model, request())
+    error = caught.value
+    assert (error.retryable, error.status) == (False, 400)
     assert "roles out of order" in error.message
 
 
