@@ -126,8 +126,8 @@ class ModelEntry:
     times in seconds."""
 
     name: str
-    api: Literal["openai", "responses", "anthropic", "litellm"] | None = _key(
-        OneOf("api", ("openai", "responses", "anthropic", "litellm")),
+    api: Literal["openai", "responses", "anthropic", "gemini", "litellm"] | None = _key(
+        OneOf("api", ("openai", "responses", "anthropic", "gemini", "litellm")),
         "protocol; without it `model` is provider/name",
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")

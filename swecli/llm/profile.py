@@ -204,7 +204,8 @@ def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
     if not row.get("supports_reasoning"):
         return "none"
     if endpoint.api != "anthropic":
-        return "effort"
+        takes_budget = any(part in endpoint.model for part in endpoint.service.budget_families)
+        return "budget" if takes_budget else "effort"
     if row.get("thinking_always_on"):
         return "always"
     return "adaptive" if row.get("supports_adaptive_thinking") else "budget"

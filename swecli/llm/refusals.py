@@ -115,7 +115,7 @@ _RULES_OF_THOUGHTS = (
           may_be_combined=True),
 )  # fmt: skip
 _RULES = (
-    _Rule("images", False, '"image(_url)?"',
+    _Rule("images", False, '"image(_url)?"|"inlineData"',
           "((not|n't|that) support|unknown variant|at most 0).{0,40}(image|vision|multimodal)|"
           "(image|vision)(url| inputs?| content)?`? (is|are) (not|only) (support|enabled)|not a multimodal|"
           "content must be a string", "{} does not support images: left out"),
@@ -133,7 +133,7 @@ _RULES = (
           r"(unknown|unrecognized|unsupported|unexpected|extra)\b.{0,60}\btools\b(?![\[.])|"
           r"(tools?(?![\[.])|function calling)\b.{0,40}\bnot (supported|permitted|allowed|enabled)",
           "{} does not support tools: it can answer, not act", of_model=True),
-    _Rule("system_role", False, r'"role": "system"|"system": \[',
+    _Rule("system_role", False, r'"role": "system"|"system": \[|"systemInstruction"',
           r"system\W{0,2} ?(role|messages?|prompt|instruction)?.{0,40}(not (supported|allowed|enabled)|unsupported)|"
           r"(does|do) not support.{0,20}\bsystem\b|system message must be|(must|should) alternate|"
           "unexpected role .?system|developer instruction is not enabled|only user and assistant roles",

@@ -44,7 +44,12 @@ if TYPE_CHECKING:
 
 _REASON_BY_LAYER = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 # the provider under whose name a [models] entry with this `api` is resolved
-_PROVIDER_OF_API = {"openai": "openai", "responses": "openai", "anthropic": "anthropic"}
+_PROVIDER_OF_API = {
+    "openai": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
@@ -239,6 +244,11 @@ def create_model(
         from swecli.llm.providers.litellm import LiteLLMModel
 
         return LiteLLMModel(endpoint, profile, learned)
+    if endpoint.api == "gemini":
+        # late: as above
+        from swecli.llm.providers.gemini import Gemini
+
+        return Gemini(endpoint, profile, learned)
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic

@@ -44,7 +44,8 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    filler: str = ""  # thoughts of answers that have none, "" if they may be missing
+    budget_families: tuple[str, ...] = ()  # the same of those that think for a number of tokens
+    filler: str = ""  # thoughts, or their signature, of answers without; "" if they may be missing
     lists: tuple[str, ...] = ("/v1/models",)  # where its models are listed with their windows
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
 
