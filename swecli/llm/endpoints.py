@@ -47,6 +47,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Server = Literal["service", "local", "other"]
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One model at one address. Timeouts are in seconds."""
@@ -63,6 +69,7 @@ class Endpoint:
     first_byte: float = 300.0  # after the request was sent
     first_token: float = 900.0  # while only keep-alives arrive
     quiet: float = 120.0  # between later bytes
+    before_call: float = 300.0  # the same as long as a call may follow
     after_finish: float = 4.0  # for the usage that may follow the finish reason
     # what the user configured
     auth: Auth = "bearer"  # the header of the key
@@ -219,6 +226,8 @@ def resolve(
         seconds = getattr(settings, timeout)
         if seconds:
             timeouts[timeout] = float(seconds)
+    first_byte = timeouts.get("first_byte", 300.0)
+    timeouts["before_call"] = timeouts.get("quiet", first_byte)
     return Endpoint(
         name=name,
         provider=provider,

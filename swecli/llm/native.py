@@ -132,6 +132,7 @@ class NativeModel(ABC):
     def _start_request(self, request: ModelRequest) -> _Exchange:
         body = self.body(request)
         answer = self.answer_type()
+        answer.has_schema = request.schema is not None
         reading = asyncio.create_task(self._run_request(request, body, answer))
         reading.add_done_callback(lambda _: answer.data_arrived.set())
         reading.add_done_callback(lambda _: answer.request_sent.set())
@@ -163,7 +164,7 @@ class NativeModel(ABC):
                 if state != last_state:
                     silence = 0.0
                     last_state = state
-                silence += await self._wait_for_data(answer, silence)
+                silence += await self._wait_for_data(answer, silence, "tools" in exchange.body)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({reading}, timeout=_JOIN_SECONDS)
@@ -191,15 +192,16 @@ class NativeModel(ABC):
         probed = await asyncio.to_thread(self.endpoint.probe)
         self.profile = self.profile.layered({"window": probed.get("window")}, "probe")
 
-    async def _wait_for_data(self, answer: Answer, silence: float) -> float:
-        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content.
-        Returns the seconds that it took. Raises Unavailable on a stall; after the finish reason, the answer counts as
-        finished."""
+    async def _wait_for_data(self, answer: Answer, silence: float, has_tools: bool) -> float:
+        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content. Some
+        servers send nothing until a call is complete. Returns the seconds that it took. Raises Unavailable on a stall;
+        after the finish reason, the answer counts as finished."""
         endpoint = self.endpoint
         limit = endpoint.first_byte
         problem = "sent no data"
         if answer.size:
-            limit = endpoint.quiet
+            may_be_composing = has_tools and not answer.has_call
+            limit = endpoint.before_call if may_be_composing else endpoint.quiet
             problem = "stopped in its answer and sent no data"
         seconds = limit
         if endpoint.first_token - silence < limit:  # only keep-alives come
@@ -412,10 +414,25 @@ class NativeModel(ABC):
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
+        if self._tries_version(error, refusal):
+            reason = f"{self.endpoint.address} is asked: without /v1 there was nothing"
+            return UnsupportedFeature(reason, error.message, status=status)
         lesson = self._lesson_from(body, error, refusal)
         if lesson is None or not self._apply(lesson, request):
             return error
         return UnsupportedFeature(lesson.notice, error.message, status=status)
+
+    def _tries_version(self, error: ProviderError, refusal: errors.ErrorBody) -> bool:
+        """Add the version to an address of the user's that lacks it, if nothing is there. Returns whether that was
+        done."""
+        endpoint = self.endpoint
+        has_version = re.search(r"/v\d\w*(/|$)", f"{endpoint.address}{self.path}") is not None
+        is_own = endpoint.base_url is not None
+        is_missing = error.status == 404 and not errors.is_about_model(refusal.words, endpoint)
+        if has_version or not (is_own and is_missing):
+            return False
+        self.endpoint = replace(endpoint, address=f"{endpoint.address.rstrip('/')}/v1")
+        return True
 
     def _apply(self, lesson: Lesson, request: ModelRequest) -> bool:
         """Change the profile by what a refusal reveals. Returns whether the next request will differ."""

@@ -215,6 +215,7 @@ def test_a_model_table_overrides_the_other_layers_of_the_profile() -> None:
     assert (known.origins["window"], known.origins["price"]) == ("config", "config")
     assert known.price["cache_read_input_token_cost"] == pytest.approx(0.5e-6)
     assert (model.endpoint.first_byte, model.endpoint.quiet) == (7.0, 120.0)
+    assert model.endpoint.before_call == 7.0
     assert model.endpoint.address == "https://api.openai.com/v1"
 
 

@@ -21,7 +21,11 @@ _CLOSING_TAGS = {
 }
 _INTERRUPTED_ANSWER = {"role": "assistant", "content": "(Interrupted.)"}
 # as OpenAI names the protocol that its current models need for tools
-_NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
+_NEEDS_RESPONSES = re.compile(
+    r"\bv1/responses\b|\bresponses api\b|unsupported_api_for_model|"
+    r"not accessible via the /chat/completions",
+    re.IGNORECASE,
+)
 _THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 

@@ -63,6 +63,7 @@ class OpenAIModel:
                     yield chunk
         except UnsupportedFeature:
             if current.profile.wire != current.wire:
+                self._endpoint = current.endpoint
                 self._current = self._on_wire(current.profile)
                 self._current.continue_for(current)
             raise

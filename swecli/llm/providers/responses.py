@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from swecli.llm import errors
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.api_message import calls_of, images_of
@@ -30,6 +31,8 @@ class _ResponsesAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, dict[str, Any]] = {}  # finished ones by index
+        self._phases: dict[int, str] = {}  # of messages: commentary, or final_answer
+        self._last_text = -1  # the index of the last message that has text
         self._calls: set[int] = set()  # the indexes of calls that have begun
         # the parts of which deltas have arrived, by item and kind of text
         self._streamed: dict[tuple[int, str], set[Any]] = {}
@@ -42,7 +45,9 @@ class _ResponsesAnswer(Answer):
         family, _, step = kind.rpartition(".")
         has_thoughts = (index, "reasoning") in self._streamed
         if kind == "response.output_item.added":
-            self._begin_call(index, typed_field(event, "item", dict))
+            item = typed_field(event, "item", dict)
+            self._phases[index] = str(item.get("phase") or "")
+            self._begin_call(index, item)
         elif kind == "response.output_item.done":
             self._end_item(index, typed_field(event, "item", dict))
         elif family == "response.function_call_arguments":
@@ -81,9 +86,16 @@ class _ResponsesAnswer(Answer):
             self.add_call(index, str(item.get("call_id") or ""), str(item["name"]), "")
 
     def _text(self, index: int, name: str, text: str, part: Any = None) -> None:
-        if text:
-            self._streamed.setdefault((index, name), set()).add(part)
-            self.add(**{name: text})
+        if not text:
+            return
+        self._streamed.setdefault((index, name), set()).add(part)
+        if name == "text" and self.has_schema and self._phases.get(index) == "commentary":
+            name = "reasoning"  # the answer alone follows the schema
+        if name == "text":
+            is_next = self._last_text not in (-1, index)
+            self._last_text = index
+            text = f"\n\n{text}" if is_next else text
+        self.add(**{name: text})
 
     def _arguments(self, index: int, arguments: str, step: str) -> None:
         if index not in self._calls or (step == "done" and (index, "arguments") in self._streamed):
@@ -97,6 +109,7 @@ class _ResponsesAnswer(Answer):
         if index in self._items:
             return
         self._items[index] = item
+        self._phases.setdefault(index, str(item.get("phase") or ""))
         if item.get("type") == "function_call":
             self._begin_call(index, item)
             self._arguments(index, typed_field(item, "arguments", str), "done")
@@ -161,9 +174,10 @@ class Responses(NativeModel):
         return f"{self.endpoint.origin} responses"
 
     def other_wire(self, status: int | None, words: str) -> str:
-        """Return "chat" if a gateway does not have this endpoint."""
+        """Return "chat" if a gateway does not have this endpoint; a refusal about the model is none."""
         is_gateway = self.endpoint.base_url is not None
-        return "chat" if is_gateway and status in _NO_SUCH_PATH else ""
+        is_path = status in _NO_SUCH_PATH and not errors.is_about_model(words, self.endpoint)
+        return "chat" if is_gateway and is_path else ""
 
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
@@ -276,7 +290,7 @@ def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]
             texts.append(_joined(content, "text") or _joined(content, "refusal"))
         elif item.get("type") == "function_call":
             calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
-    return "".join(texts), calls
+    return "\n\n".join(filter(None, texts)), calls
 
 
 def _parsed(arguments: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import create_model, make_model
 from swecli.llm.reply import ReplyBuilder, stream_with_retry
-from swecli.models.errors import ContextOverflow, RequestRefused, Unavailable
+from swecli.models.errors import ContextOverflow, ProviderError, RequestRefused, Unavailable
 from swecli.models.message import ChatMessage, ModelChunk, ModelReply, ModelRequest, Role, Usage
 from tests.support.model_requests import HELLO, READ, ask, model_at, request
 from tests.support.strict_provider import (
@@ -222,6 +223,64 @@ async def test_text_in_parts_is_read_once() -> None:
     for events in ([*ends, item, whole], [item, whole], [whole]):
         with StrictProvider([streamed(*events)], models=(SOL,)) as server:
             assert (await ask(model_at(server, NAME), request())).text == "Hello."
+
+
+def message_events(*texts: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return the events of messages, each with its phase and text."""
+    events: list[dict[str, Any]] = []
+    for index, (phase, text) in enumerate(texts):
+        item = MESSAGE | {"id": f"m{index}", "phase": phase}
+        parts = [{"type": "output_text", "text": text}]
+        at = {"output_index": index}
+        events += [
+            {"type": "response.output_item.added", "item": item | {"content": []}, **at},
+            {"type": "response.output_text.delta", "content_index": 0, "delta": text, **at},
+            {"type": "response.output_item.done", "item": item | {"content": parts}, **at},
+        ]
+    return [*events, DONE]
+
+
+async def test_two_messages_of_an_answer_are_two_paragraphs_and_go_back_as_they_came() -> None:
+    events = message_events(("commentary", "I checked."), ("final_answer", "It is 42."))
+    with StrictProvider([streamed(*events), Reply("ok")], models=(SOL,)) as server:
+        model = model_at(server, NAME)
+        reply = await ask(model, request())
+        assert reply.text == "I checked.\n\nIt is 42."
+        await ask(model, request(history(reply)))
+    assert server.refusals == []
+    sent = [
+        item.get("phase") for item in server.bodies[1]["input"] if item.get("role") == "assistant"
+    ]
+    assert sent == ["commentary", "final_answer"]
+
+
+async def test_of_an_answer_that_follows_a_schema_the_last_message_alone_is_text() -> None:
+    events = message_events(("commentary", "I checked."), ("final_answer", '{"a": 1}'))
+    with StrictProvider([streamed(*events)], models=(SOL,)) as server:
+        reply = await ask(model_at(server, NAME), request(schema={"type": "object"}))
+    assert (reply.text, reply.reasoning) == ('{"a": 1}', "I checked.")
+
+
+async def test_open_thoughts_go_back_to_the_service_that_sent_them() -> None:
+    thought = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "hm"}],
+    }
+    call = CALL | {"arguments": '{"path": "a"}'}
+    events: list[dict[str, Any]] = [
+        {"type": "response.output_item.done", "output_index": 0, "item": thought},
+        {"type": "response.output_item.done", "output_index": 1, "item": call},
+        DONE,
+    ]
+    with StrictProvider([streamed(*events), Reply("ok")], models=(SOL,)) as server:
+        model = model_at(server, NAME)
+        reply = await ask(model, request(tools=[READ]))
+        assert reply.reasoning == "hm"
+        with suppress(ProviderError):  # the strict service knows encrypted ones alone
+            await ask(model, request(history(reply), tools=[READ]))
+    assert thought in server.bodies[1]["input"]
 
 
 async def test_a_refusal_is_shown_as_such() -> None:

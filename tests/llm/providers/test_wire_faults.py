@@ -394,6 +394,14 @@ async def test_an_answer_that_stops_midway_times_out(name: str) -> None:
 
 
 @both
+async def test_silence_before_a_call_that_may_follow_has_the_longer_clock(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
+        model = model_at(server, name, quiet=0.01, before_call=0.3)
+        with pytest.raises(Unavailable, match=r"sent no data for 0\.3 s"):
+            await ask(model, request(tools=[READ]))
+
+
+@both
 async def test_comment_pings_do_not_count_as_an_answer(name: str) -> None:
     with StrictProvider([Reply(LONG, wire=Wire(pings_at=0))]) as server:
         error = await failure(server, name, first_token=0.15)
