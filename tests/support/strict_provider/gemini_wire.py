@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,7 @@ def signature_of(part: dict[str, Any]) -> str:
     """Return the signature of a part: what is sent back has to be the part that it was given for."""
     call = part.get("functionCall", {})
     text = json.dumps([part.get("text", ""), call.get("name"), call.get("args")], sort_keys=True)
-    return f"c2ln~{text.encode().hex()[-60:]}/=="
+    return base64.b64encode(text.encode()).decode()
 
 
 def error_body(refusal: Refusal) -> dict[str, Any]:
