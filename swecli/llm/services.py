@@ -83,8 +83,7 @@ def read_service(row: Mapping[str, Any]) -> Service:
 def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that follow from others, unless the row states them."""
     derived: dict[str, Any] = {"auth": auth_of_api(values.get("api", "openai"))}
-    if not values.get("port"):  # a local server needs none
-        derived["key_variables"] = (f"{values['name'].upper()}_API_KEY",)
+    derived["key_variables"] = (f"{values['name'].upper()}_API_KEY",)
     if values.get("dialect", "effort") in ("effort", "template"):
         derived["levels"] = ("low", "medium", "high")
     if values.get("address"):
