@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from swecli.config.model_entry import THINKING
-
-if TYPE_CHECKING:
-    from swecli.llm.profile import Profile
+from swecli.llm.services import Dialect
 
 # all levels of all services, from the least to the most
 LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
@@ -47,18 +45,21 @@ def nearest_level(levels: Sequence[str], wanted: str) -> str:
     return lower[-1] if lower else next(iter(thinking), "")
 
 
-def chat_fields(profile: Profile, wanted: str) -> dict[str, Any]:
-    """Return the fields of a chat completion for a level, in the service's dialect; {} if nothing can be sent."""
-    level = nearest_level(profile.levels, wanted)
+def chat_fields(
+    dialect: Dialect, levels: Sequence[str], wanted: str, *, can_be_off: bool
+) -> dict[str, Any]:
+    """Return the fields of a chat completion for a level, in the service's dialect; {} if nothing can be sent. With
+    `can_be_off` a service's switch works beside the levels."""
+    level = nearest_level(levels, wanted)
     is_off = wanted == "off"
     effort = {"reasoning_effort": level} if level else {}
-    match profile.dialect:
+    match dialect:
         case "none":
             return {}
         case "effort":
             return effort
         case "switch":
-            if effort and (profile.states_levels or not is_off):
+            if effort and not (is_off and can_be_off):
                 return effort
             return {"thinking": {"type": "disabled" if is_off else "enabled"}}
         case "enable_thinking":

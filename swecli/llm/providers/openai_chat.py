@@ -276,7 +276,11 @@ class OpenAIChat(NativeModel):
         # late: only with a level
         from swecli.llm.thinking import chat_fields
 
-        return chat_fields(self.profile, level) if self.profile.may_think else {}
+        profile = self.profile
+        if not profile.may_think:
+            return {}
+        can_be_off = not profile.states_levels
+        return chat_fields(profile.dialect, profile.levels, level, can_be_off=can_be_off)
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]

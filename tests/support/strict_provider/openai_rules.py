@@ -21,7 +21,13 @@ TOP = {
     "prompt_cache_key",
 }  # fmt: skip
 # of other services with this protocol, for models whose name has "reasoner"
-TOP_OF_OTHERS = {"thinking", "enable_thinking", "thinking_budget", "reasoning", "chat_template_kwargs"}
+TOP_OF_OTHERS = {
+    "thinking",
+    "enable_thinking",
+    "thinking_budget",
+    "reasoning",
+    "chat_template_kwargs",
+}
 THOUGHTS_OF_OTHERS = {"reasoning_content", "reasoning", "reasoning_details"}
 KEYS = {
     "system": {"role", "content", "name"},
