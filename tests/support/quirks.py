@@ -18,7 +18,8 @@ BOTH = ("openai", "anthropic")
 CHAT = ("openai",)
 MESSAGES = ("anthropic",)
 RESPONSES = ("responses",)
-ALL = (*BOTH, *RESPONSES)
+GEMINI = ("gemini",)
+ALL = (*BOTH, *RESPONSES, *GEMINI)
 SERVICES = (*MESSAGES, *RESPONSES)  # their wires are no local server's
 WIRE_NAMES = {
     ALL: "all",
@@ -464,7 +465,8 @@ _UNSUPPORTED = (
         lambda body: '"cache_control"' in json.dumps(body)), 2, 0, "does not accept cache_control", wires=MESSAGES),
     Quirk("something is not accepted, in words that name no field", lambda: _refuse_if(
         "Argument not supported.", lambda body: '"cache_control"' in json.dumps(body) or "stream_options" in body
-        or "include" in body), 2, 0, "asked once more without", wires=ALL),
+        or "include" in body or "thinkingConfig" in body.get("generationConfig", ())), 2, 0, "asked once more without",
+        wires=ALL),
     Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
         "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, 0,
         "asked once more without include", wires=RESPONSES),
