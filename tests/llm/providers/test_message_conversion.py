@@ -160,7 +160,7 @@ def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_ant
 
 
 @pytest.mark.parametrize(
-    "name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"]
+    "name", ["openai/gpt-4.1", "vertex_ai/gemini-2.5-pro", "anthropic/claude-haiku-4-5"]
 )
 def test_an_image_is_sent_in_the_block_format_of_the_protocol(name: str) -> None:
     image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
