@@ -356,6 +356,9 @@ BEHAVIOURS = (
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hal"}},
         {"type": "error", "error": {"type": "rate_limit_error", "message": "Try again in 0s"}}, end=""), _THEN], 2,
         seen="Try again in 0s"),
+    Behaviour("a search of the service before it pauses", "Claude, pause_turn", CLAUDE, _answers(_message(
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        stop="pause_turn"), _THEN), 2, check=lambda bodies: "srvtoolu_1" in json.dumps(bodies[1]["messages"])),
     # OpenAI's Responses
     Behaviour("two messages in one answer", "OpenAI, phases", SOL, _answers(_items(
         _said("I look.", phase="commentary"), _said(DONE, phase="final_answer"))), answer="I look.\n\nHello."),

@@ -385,8 +385,9 @@ class NativeModel(ABC):
         return list(blocks["content"])
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
-        """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
-        messages = list(request.messages)
+        """Remove answers of which nothing can be sent, and images for a model without vision; turn tool calls and
+        results into text for one without tools."""
+        messages = [message for message in request.messages if not self._is_empty(message)]
         if not self.profile.images:
             messages = [
                 with_fields(message, {"images": []}) if images_of(message) else message
@@ -399,6 +400,12 @@ class NativeModel(ABC):
             text = f"{messages[0]['content']}\n\n{_NO_TOOLS}"
             messages[0] = {"role": "system", "content": text}
         return replace(request, messages=messages, tools=[])
+
+    def _is_empty(self, message: ApiMessage) -> bool:
+        """Return whether an answer has nothing that can be sent here: only blocks of another service."""
+        if message["role"] != "assistant" or message.get("content") or calls_of(message):
+            return False
+        return not self.blocks_to_return(message)
 
     def _refusal_error(
         self,
@@ -444,7 +451,9 @@ class NativeModel(ABC):
         if is_known or replace(changed, origins=self.profile.origins) == self.profile:
             return has_fewer_thoughts
         self.profile = changed
-        self._unconfirmed = {**self._unconfirmed, **lesson.changes, "off": changed.off}
+        self._unconfirmed |= lesson.changes
+        if changed.off:
+            self._unconfirmed["off"] = changed.off
         return True
 
     def _reject_thoughts(self, request: ModelRequest) -> bool:
