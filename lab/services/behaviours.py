@@ -283,8 +283,9 @@ BEHAVIOURS = (
         {"choices": [{"index": 0, "delta": {"content": DONE}}], "citations": ["https://a.test"], "search_results": []},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "citations": []})]),
     Behaviour("a call that Google could not read, under a router's `stop`", "OpenRouter, native_finish_reason",
-              OPENROUTER, lambda: [_deltas({"content": ""}, end="stop", native_finish_reason="MALFORMED_FUNCTION_CALL"),
-                                   _THEN], 2, seen="empty answer"),
+              OPENROUTER, lambda: [_deltas({"content": "print(list_files("}, end="stop",
+                                           native_finish_reason="MALFORMED_FUNCTION_CALL"), _THEN], 2,
+              seen="MALFORMED_FUNCTION_CALL"),
     # chat completions: errors
     Behaviour("an error in the stream, once", "Together, server_error", CHAT, lambda: [_events(
         {"error": {"message": "Internal error", "type": "server_error"}}), _THEN], 2, seen="Internal error"),

@@ -343,3 +343,9 @@ def test_preparing_the_environment_imports_no_heavy_modules() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_revision_at_the_end_of_amazons_names_is_no_other_model() -> None:
+    found = guess_row("bedrock", "us.anthropic.claude-sonnet-5-5-v1:0")
+    assert found is not None
+    assert found[0] == "us.anthropic.claude-sonnet-5-5"

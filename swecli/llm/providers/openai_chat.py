@@ -26,6 +26,7 @@ _NEEDS_RESPONSES = re.compile(
     r"not accessible via the /chat/completions",
     re.IGNORECASE,
 )
+_UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
 _THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
@@ -183,6 +184,12 @@ class ChatAnswer(Answer):
         if reason := choice.get("finish_reason"):
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
+            native = typed_field(
+                choice, "native_finish_reason", str
+            )  # a router's word is "stop" all the same
+            if native.upper().startswith(_UNREADABLE_CALL):
+                self.finish_reason = "error"
+                self.unknown_event = {"error": {"message": native}}
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
