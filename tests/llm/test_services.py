@@ -11,6 +11,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import deprecation_date, row_of
 from swecli.llm.services import HOSTED, MODEL_NAMES, SERVICES, read_service, service_at
 from swecli.models.errors import AuthFailed, ConfigError
+from swecli.tools.environment import child_environment
 from tests.support.model_requests import model_for_endpoint, request
 
 CLAUDE = "anthropic/claude-haiku-4-5"
@@ -48,6 +49,12 @@ def test_no_two_services_share_a_name_a_key_or_a_domain() -> None:
     for field in ("key_variables", "domains", "aliases"):
         values = [value for service in HOSTED for value in getattr(service, field)]
         assert len(values) == len(set(values)), field
+
+
+def test_no_command_of_the_assistants_sees_a_key_or_a_header_of_a_service() -> None:
+    keys = {key for service in SERVICES.values() for key in service.key_variables}
+    headers = {service.more_headers for service in SERVICES.values() if service.more_headers}
+    assert not (keys | headers) & child_environment(dict.fromkeys(keys | headers, "x")).keys()
 
 
 def test_named_defaults_are_those_of_the_rows() -> None:
