@@ -77,7 +77,8 @@ class NativeModel(ABC):
         )  # fields of the profile, for this session
         # fields of the profile that refusals changed, and no successful answer has confirmed
         self._unconfirmed: dict[str, Any] = {}
-        self._before_guess: Profile | None = None  # that of a guess which is not confirmed
+        # the profile and the rejected blocks before a guess that is not confirmed
+        self._before_guess: tuple[Profile, frozenset[bytes]] | None = None
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._has_probed_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
@@ -105,6 +106,14 @@ class NativeModel(ABC):
         """Return the fields of a request that ask for a thinking level, {} if it cannot be asked for. `limit` is the
         longest answer in tokens."""
         return {}
+
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the same without what the model has refused, as a request has them."""
+        fields = self.thinking_fields(level, limit)
+        fields |= {name: self.endpoint.extra_body.get(name, fields[name]) for name in fields}
+        for path in self.profile.off:
+            _leave_out(fields, path)
+        return fields
 
     def thinking(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the fields for the level that the user chose; without one the model decides."""
@@ -415,7 +424,7 @@ class NativeModel(ABC):
         refusal: errors.ErrorBody,
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
-        first 401, allow the request to be repeated; else `error`. A web page reveals nothing."""
+        first 401 or 403, allow the request to be repeated; else `error`. A web page reveals nothing."""
         status = error.status
         if status in (401, 403) and self.endpoint.key_command and not self._key_renewed:
             self.endpoint = replace(self.endpoint, key=None)
@@ -443,9 +452,9 @@ class NativeModel(ABC):
 
     def _apply(self, lesson: Lesson, request: ModelRequest) -> bool:
         """Change the profile by what a refusal reveals. Returns whether the next request will differ."""
-        has_fewer_thoughts = lesson.drops_thoughts and self._reject_thoughts(request)
         if lesson.is_guess:
-            self._before_guess = self.profile
+            self._before_guess = (self.profile, frozenset(self._rejected_blocks))
+        has_fewer_thoughts = lesson.drops_thoughts and self._reject_thoughts(request)
         changed = self.profile.layered(lesson.changes, "learned")
         is_known = lesson.changes.keys() - {"off"} & self._unconfirmed.keys()
         if is_known or replace(changed, origins=self.profile.origins) == self.profile:
@@ -484,8 +493,10 @@ class NativeModel(ABC):
             self.profile, endpoint.model, body, refusal.field, refusal.words
         )
         if self._before_guess is not None and (lesson is None or lesson.is_guess):
-            self.profile = self._before_guess
+            self.profile, rejected = self._before_guess
+            self._rejected_blocks = set(rejected)
             self._unconfirmed = {}
+            self._before_guess = None
             return None
         if lesson and lesson.is_guess and not isinstance(error, RequestRefused):
             return None

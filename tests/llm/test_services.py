@@ -182,7 +182,7 @@ def test_a_level_is_sent_in_the_words_of_the_service(
     name: str, wanted: str, sent: dict[str, Any]
 ) -> None:
     model: Any = model_for_endpoint(resolve(name, {}, keyless=True))
-    assert model.thinking_fields(wanted, 8_000) == sent
+    assert model.thinking_sent(wanted, 8_000) == sent
     body = model.body(request(thinking=wanted))
     assert {field: body[field] for field in sent if field != "reasoning"} == {
         field: value for field, value in sent.items() if field != "reasoning"

@@ -42,9 +42,9 @@ class OpenAIModel:
         """Import what the first request needs."""
         self._current.warm()
 
-    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
-        """Return what asks for a thinking level: see `NativeModel.thinking_fields`."""
-        return self._current.thinking_fields(level, limit)
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+        """Return what asks for a thinking level: see `NativeModel.thinking_sent`."""
+        return self._current.thinking_sent(level, limit)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""

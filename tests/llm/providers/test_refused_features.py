@@ -261,6 +261,16 @@ async def test_what_did_not_help_is_sent_again_in_the_next_request() -> None:
     assert ["stream_options" in body for body in server.bodies] == [True, False, True]
 
 
+async def test_a_level_that_the_model_refused_is_not_said_to_be_sent() -> None:
+    words = "Unknown parameter: 'reasoning_effort'."
+    with StrictProvider(refuse_if(words, lambda body: "reasoning_effort" in body)) as server:
+        asked = RetryingClient(server)
+        model: Any = asked.model
+        assert model.thinking_sent("high", 100) == {"reasoning_effort": "high"}
+        await asked.reply(thinking="high")
+        assert model.thinking_sent("high", 100) == {}
+
+
 @pytest.mark.parametrize(
     "body",
     [

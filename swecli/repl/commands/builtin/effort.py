@@ -30,7 +30,7 @@ async def _effort(ctx: CommandContext, args: str) -> None:
 
 def said_of(model: ChatModel, thinking: str, max_tokens: int | None) -> str:
     """Return what requests to the model have for this level, or that they have nothing."""
-    fields_of = getattr(model, "thinking_fields", None)
+    fields_of = getattr(model, "thinking_sent", None)
     sent = in_words(fields_of(thinking, model.profile.reserve(max_tokens))) if fields_of else ""
     if sent:
         return f"{model.name} is sent {sent}"
