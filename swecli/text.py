@@ -41,8 +41,15 @@ _JOINING = "\u0620-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1
 _SHAPING = re.compile("(?<![\ufe00-\ufe0f])[\ufe00-\ufe0f](?![\ufe00-\ufe0f])|[\xad\ufeff]")
 _LONE_SURROGATE = re.compile(f"[{_SURROGATES}]")
 _LINE_END = re.compile("\r\n|[\r\u2028\u2029]")
-_STRAY_JOINERS = re.compile(
-    f"(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]+(?![{_JOINING}])|[{_JOINERS}]{{2,}}"
+# Unicode Technical Standard 51: U+FE0F colours a pictograph, a joiner makes one of several, a keycap has a digit.
+_PICTOGRAPH = (
+    "[\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff]+\ufe0f?"
+)
+_EMOJI = f"{_PICTOGRAPH}(?:\u200d{_PICTOGRAPH})*|[#*0-9]\ufe0f\u20e3"
+_EMOJI_OR_STRAY = re.compile(
+    f"(?P<emoji>{_EMOJI})|\ufe0f"
+    f"|(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]+(?![{_JOINING}])|[{_JOINERS}]{{2,}}"
 )
 
 
@@ -55,8 +62,8 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     letters = text.replace("\n", "").replace("\t", "")
     if not (letters.isascii() and letters.isprintable()):
         text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
-        text = _LONE_SURROGATE.sub("\ufffd", _invisible_run().sub("", text))
-        text = _STRAY_JOINERS.sub("", text)
+        text = _LONE_SURROGATE.sub("\ufffd", _hidden_run().sub("", text))
+        text = _EMOJI_OR_STRAY.sub(lambda match: match["emoji"] or "", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 
@@ -75,6 +82,12 @@ def count_hidden(text: str) -> int:
 @cache  # compiling takes 4 ms, which a start without such a character does not need
 def _invisible_run() -> re.Pattern[str]:
     return re.compile(f"[{INVISIBLE}]+")
+
+
+@cache  # as above
+def _hidden_run() -> re.Pattern[str]:
+    """Return the pattern of the same without U+FE0F, which belongs to what precedes it."""
+    return re.compile(f"(?:(?!\ufe0f)[{INVISIBLE}])+")
 
 
 @cache  # as above

@@ -36,6 +36,37 @@ def test_characters_that_shape_a_visible_one_are_not_counted_as_hidden() -> None
     assert count_hidden("a\ufe00\ufe01\ufe02") == 3, "a run of selectors may be a text"
 
 
+@pytest.mark.parametrize(
+    "emoji",
+    [
+        "👩\u200d💻",
+        "👩🏽\u200d💻",
+        "❤\ufe0f",
+        "👨\u200d👩\u200d👧",
+        "1\ufe0f\u20e3",
+        "🏳\ufe0f\u200d🌈",
+        "می\u200cخواهم",
+    ],
+)
+def test_pictographs_that_are_put_together_stay_together(emoji: str) -> None:
+    assert sanitize(f"a {emoji} b") == f"a {emoji} b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1\u200d2", "12"),
+        ("a\ufe0fb", "ab"),
+        ("👩\u200da", "👩a"),
+        ("👩\ufe0f\ufe0f\ufe0f", "👩\ufe0f"),
+        ("👩\u200d\u200d💻", "👩💻"),
+        ("1\ufe0f2", "12"),
+    ],
+)
+def test_a_joiner_or_selector_that_shapes_nothing_is_removed(text: str, shown: str) -> None:
+    assert sanitize(text) == shown
+
+
 def test_every_control_and_format_character_is_invisible() -> None:
     kept = [char for char in EVERY if char in sanitize(f"a{char}b")]
     hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}

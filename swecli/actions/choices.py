@@ -22,7 +22,7 @@ MODE_HELP: Mapping[Mode, str] = {
 def find_models(runtime: Runtime) -> Values:
     """Return the names of the models to choose from, the current one first."""
     # late: not needed before the first prompt
-    from swecli.llm.endpoints import HOSTED
+    from swecli.llm.services import HOSTED
 
     named = {runtime.agent.model.name: "current"}
     named.setdefault(runtime.settings.model, "chosen at the start")

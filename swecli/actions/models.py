@@ -9,13 +9,13 @@ from typing import Any
 from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import HOSTED, LOCAL, SERVICES, Service, resolve
-from swecli.llm.learned_facts import LearnedFacts
+from swecli.llm.endpoints import resolve
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
 from swecli.llm.registry import choose_model, list_services, live_models, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
@@ -29,7 +29,8 @@ _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 def describe_model(start: Start, name: str) -> ActionResult:
     """Describe a model: each field of its profile, and where the value comes from. Raises ModelNotFound."""
     settings = start.settings
-    profile = _make_described(start, name).profile
+    model = _make_described(start, name)
+    profile = model.profile
     fields = (
         "window",
         "max_output",
@@ -37,11 +38,14 @@ def describe_model(start: Start, name: str) -> ActionResult:
         "system_role",
         "limit_name",
         "thinking",
+        "levels",
         "think_back",
         "images",
         "cache",
     )
-    values: dict[str, Any] = {field: getattr(profile, field) for field in fields}
+    values: dict[str, Any] = {"wire": _wire_of(model)}
+    values |= {field: getattr(profile, field) for field in fields}
+    values["levels"] = list(profile.levels) if profile.thinking != "none" else []
     values |= {"off": sorted(profile.off), "reserve": profile.reserve(settings.max_tokens)}
     origins = {"reserve": "computed", **profile.origins}
     for kind in ("input", "output", "cache_read", "cache_write"):
@@ -53,6 +57,16 @@ def describe_model(start: Start, name: str) -> ActionResult:
     described = {field: {"value": value, "from": layer} for field, value, layer in rows}
     cells = tuple((field, _format_value(value), layer) for field, value, layer in rows)
     return ActionResult(described, head=("field", "value", "from"), rows=cells)
+
+
+def _wire_of(model: ChatModel) -> str:
+    """Return the protocol over which a model is asked."""
+    endpoint = getattr(model, "endpoint", None)
+    if endpoint is None:
+        return "its own"
+    wires = {"anthropic": "Anthropic's messages", "gemini": "Gemini", "litellm": "litellm"}
+    openai = {"chat": "OpenAI's chat completions", "responses": "OpenAI's Responses"}
+    return wires.get(endpoint.api) or openai[model.profile.wire]
 
 
 def _make_described(start: Start, name: str) -> ChatModel:
@@ -69,7 +83,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(value)
+        return ", ".join(value) or "none"
     return str(value)
 
 
@@ -121,22 +135,6 @@ async def _ask_once(model: ChatModel, notices: list[str]) -> tuple[ModelReply, f
         else:
             builder.add(item)
     return builder.build(), time.monotonic() - began
-
-
-def forget_model(start: Start, asked_name: str) -> ActionResult:
-    """Forget what requests to a model have shown. Raises BadInput if that is nothing."""
-    facts = LearnedFacts.find(start.environ)
-    entry = start.settings.entry(asked_name)
-    name = entry.model or entry.name if entry else asked_name
-    without_provider = name.partition("/")[2]
-    if not facts.forget(name) and not (without_provider and facts.forget(without_provider)):
-        raise BadInput(
-            f"Nothing was learned about {asked_name!r}.",
-            "swecli models show NAME lists what is known.",
-        )
-    return ActionResult(
-        {"forgotten": asked_name}, (f"Forgot what was learned about {asked_name}.",)
-    )
 
 
 def update_models(environ: Mapping[str, str]) -> ActionResult:

@@ -18,7 +18,7 @@ from swecli.context.keyed_messages import strip_keys
 from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
-from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem
+from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem, end_of_service
 from swecli.models.api_message import ApiMessage
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, ToolStarted, UsageReported
@@ -369,4 +369,6 @@ class Agent:
         problem = problem or budget_doubt(self.model, self.settings)
         if problem:
             lines.append(f"{problem} {BUDGET_HINT}")
+        if ended := end_of_service(self.model):
+            lines.append(ended)
         return lines

@@ -241,8 +241,8 @@ class ContextFitter:
         return check.notice
 
     def _tools_tokens(self) -> int:
-        """Count the tokens of the tools; 0 if the server hides them from the model."""
-        if self.model.name in self.observed.without_tools:
+        """Count the tokens of the tools; 0 if none are sent, or the server hides them from the model."""
+        if not self.model.profile.tools or self.model.name in self.observed.without_tools:
             return 0
         return self.counter.count_tools(self.specs)
 

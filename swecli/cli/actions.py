@@ -252,8 +252,8 @@ def _open_context(args: argparse.Namespace, *, asks_model: bool = False) -> Iter
     # late: --help and usage errors need no runtime
     from swecli.app import build_runtime
     from swecli.headless.runner import refuse
-    from swecli.llm.endpoints import DEMO
     from swecli.llm.registry import make_model
+    from swecli.llm.services import DEMO
 
     configured = configuration_of(args)
     make_folders(configured.paths)

@@ -74,7 +74,8 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def _headers(value: Any) -> dict[str, str]:
+def parse_headers(value: Any) -> dict[str, str]:
+    """Parse the headers that a user may add, by name. Raises ValueError."""
     for name, content in _table(value).items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
             raise ValueError(f"{name!r} is not a header name")
@@ -125,8 +126,8 @@ class ModelEntry:
     times in seconds."""
 
     name: str
-    api: Literal["openai", "responses", "anthropic", "litellm"] | None = _key(
-        OneOf("api", ("openai", "responses", "anthropic", "litellm")),
+    api: Literal["openai", "responses", "anthropic", "gemini", "litellm"] | None = _key(
+        OneOf("api", ("openai", "responses", "anthropic", "gemini", "litellm")),
         "protocol; without it `model` is provider/name",
     )
     model: str | None = _key(string, "the model's name there; without it the table's own name")
@@ -138,8 +139,12 @@ class ModelEntry:
         _nonempty_list('the words of a command, for example ["pass", "show", "llm/work"]'),
         "command that prints the key, run without a shell, 10 s",
     )
+    auth: Literal["bearer", "x-api-key", "api-key"] | None = _key(
+        OneOf("auth", ("bearer", "x-api-key", "api-key")),
+        "header of the key; without it that of the service or protocol",
+    )
     headers: Mapping[str, str] | None = _key(
-        _headers, "more headers; ${NAME} is a variable's value", in_repr=False
+        parse_headers, "more headers; ${NAME} is a variable's value", in_repr=False
     )
     extra_body: Mapping[str, Any] | None = _key(_extra_body, "more fields of the request's body")
     thinking: str | None = _key(

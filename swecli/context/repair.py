@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from swecli.models.api_message import (
+    BLOCKS,
     NOTES,
     ApiCall,
     ApiMessage,
@@ -92,9 +93,9 @@ class _History:
         calls = message.get("tool_calls") or []
         message = _without(message, "tool_calls", "tool_call_id")
         if _is_blank(message.get("content")):
-            if not calls:
+            if not calls and not message.get(BLOCKS):
                 return
-            message = message | {"content": None}
+            message = message | {"content": None if calls else ""}
         if self._last_role() in ("", "assistant"):
             stub = _GO_ON if self.messages else _EARLIER_LEFT_OUT
             self.messages.append({"role": "user", "content": stub})

@@ -109,6 +109,7 @@ class Answer(ABC):
         self.has_content = False
         self.has_call = False
         self.finished = False
+        self.has_schema = False  # whether the answer has to follow one
         self.reasoning_start = ""  # for error messages
         # the last event of no known kind: it may say why the answer ends
         self.unknown_event: dict[str, Any] = {}

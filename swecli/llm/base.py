@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
+from datetime import date
 from typing import Protocol
 
 from swecli.config.settings import Settings
-from swecli.llm.endpoints import Service
 from swecli.llm.profile import Profile
+from swecli.llm.services import Service
 from swecli.models.message import ModelChunk, ModelRequest
 
 
@@ -39,6 +40,14 @@ def budget_doubt(model: ChatModel, settings: Settings) -> str:
         return ""
     limit = f"the limit of ${settings.max_budget_usd:g} (max_budget_usd) is kept with that"
     return f"The price of {model.name} is guessed, like {profile.priced_like}: {limit}."
+
+
+def end_of_service(model: ChatModel) -> str:
+    """Return that the model is no longer served, "" if its last day is unknown or to come."""
+    last_day = model.profile.deprecation_date
+    if last_day is None or last_day >= date.today():
+        return ""
+    return f"{model.name} was served until {last_day.isoformat()}: choose another model with -m if it is refused."
 
 
 BUDGET_HINT = (

@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from swecli.config.model_entry import ModelEntry, parse_base_url
+from swecli.config.model_entry import ModelEntry, parse_base_url, parse_headers
 from swecli.llm import default_models
 from swecli.llm.masking import mask_secrets
 from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
+from swecli.llm.services import (
+    OTHER_NAMES,
+    SERVICES,
+    Api,
+    Auth,
+    Service,
+    auth_of_api,
+    is_of_service,
+    other_service,
+    service_at,
+)
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 
 _CONNECT_SECONDS = 0.2
@@ -22,8 +33,6 @@ _ANSWER_SECONDS = 0.5
 _MAX_RESPONSE_BYTES = 1 << 22
 _OLLAMA_WINDOW = 4_096
 _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "bge-", "stable-diffusion")
-# where a service lists its models with their windows, if not in /v1/models
-_LIST_PATHS = {"ollama": ("/api/ps",), "lm_studio": ("/api/v1/models", "/api/v0/models")}
 # the fields of their names and windows in these lists
 _NAME_FIELDS = ("id", "key", "model", "name")
 _WINDOW_FIELDS = (
@@ -35,120 +44,13 @@ _WINDOW_FIELDS = (
 )
 _TIMEOUTS = ("first_byte", "first_token", "quiet")  # fields of `Endpoint` and of `ModelEntry`
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-DEMO = "demo"  # the model that needs none of these
-Api = Literal["openai", "responses", "anthropic", "litellm"]
 Server = Literal["service", "local", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A model service. `key_variables` and `base_variables` are the environment variables of its API key and base URL
-    (the first one set wins); `address` is the default base URL. A local service has a `port`, needs no key and serves
-    the OpenAI protocol under `/v1`. `default_model` is used when only its key is set; `api` is its wire protocol,
-    unless `make(name, settings, environ)` creates its models."""
-
-    name: str
-    key_variables: tuple[str, ...] = ()
-    base_variables: tuple[str, ...] = ()
-    address: str = ""
-    port: int = 0
-    default_model: str = ""
-    aliases: tuple[str, ...] = ()
-    api: Api = "openai"
-    make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
-
-    @property
-    def local(self) -> bool:
-        """Return True for a server on this machine or network that needs no account."""
-        return self.port > 0
-
-    def missing_key(self, model: object, variable: str) -> AuthFailed:
-        """Return the error for a model whose key variable is not set."""
-        hint = f"Set it (export {variable}=…), choose another model with -m, or try -m {DEMO}."
-        return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
-
-
-def _hosted(
-    name: str, address: str, default: str = "", *key_variables: str, api: Api = "openai"
-) -> Service:
-    stem = name.upper()
-    return Service(
-        name=name,
-        key_variables=key_variables or (f"{stem}_API_KEY",),
-        base_variables=(f"{stem}_BASE_URL", f"{stem}_API_BASE"),
-        address=address,
-        default_model=default and f"{name}/{default}",
-        api=api,
-    )
-
-
-def _local_server(name: str, port: int, alias: str, *base_variables: str) -> Service:
-    service = _hosted(name, f"http://127.0.0.1:{port}/v1")
-    variables = (*base_variables, *service.base_variables)
-    return replace(service, base_variables=variables, port=port, aliases=(alias,))
-
-
-def _without_provider(name: str) -> str:
-    return name.partition("/")[2]
-
-
-LOCAL = (
-    _local_server("ollama", 11434, "ollama_chat", "OLLAMA_HOST"),
-    _local_server("lm_studio", 1234, "lmstudio"),
-    _local_server("llamacpp", 8080, "llama.cpp"),
-    _local_server("vllm", 8000, "hosted_vllm", "HOSTED_VLLM_API_BASE"),
-)
-_GOOGLE, _TOGETHER = "https://generativelanguage.googleapis.com", "https://api.together.xyz/v1"
-_FIREWORKS, _GLM = "https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/glm-5p3"
-_DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
-# default models are in the table with tools and prices; a service without one is not chosen by its key alone
-HOSTED = (
-    _hosted("openai", "https://api.openai.com/v1", _without_provider(default_models.OPENAI)),
-    _hosted(
-        "anthropic",
-        "https://api.anthropic.com",
-        _without_provider(default_models.ANTHROPIC),
-        api="anthropic",
-    ),
-    _hosted(
-        "gemini", _GOOGLE, "gemini-3.8-flash", "GEMINI_API_KEY", "GOOGLE_API_KEY", api="litellm"
-    ),
-    _hosted("openrouter", "https://openrouter.ai/api/v1"),
-    _hosted("mistral", "https://api.mistral.ai/v1", "mistral-large-4"),
-    _hosted("groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
-    _hosted("deepseek", "https://api.deepseek.com", "deepseek-v4-pro"),
-    _hosted("xai", "https://api.x.ai/v1", "grok-4.7"),
-    _hosted("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b"),
-    _hosted(
-        "together_ai", _TOGETHER, "zai-org/GLM-5.3", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"
-    ),
-    _hosted("fireworks_ai", _FIREWORKS, _GLM, "FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
-    _hosted("moonshot", "https://api.moonshot.ai/v1", "kimi-k3"),
-    _hosted("zai", "https://api.z.ai/api/paas/v4", "glm-5.3"),
-    _hosted("minimax", "https://api.minimax.io/v1", "MiniMax-M3"),
-    _hosted("dashscope", _DASHSCOPE, "qwen3.8-max"),
-    _hosted(
-        "perplexity", "https://api.perplexity.ai", "", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"
-    ),
-)
-
-
-def _domain(host: str) -> str:
-    """Return the last two labels of a host's name."""
-    return ".".join(host.split(".")[-2:])
-
-
-# of the services above, of their addresses in other countries, and of clouds that serve their models
-_DOMAINS = {_domain(urlsplit(service.address).hostname or "") for service in HOSTED} | {
-    "moonshot.cn",
-    "bigmodel.cn",
-    "minimaxi.com",
-    "azure.com",
-    "amazonaws.com",
-}
-SERVICES: Mapping[str, Service] = {
-    name: service for service in (*LOCAL, *HOSTED) for name in (service.name, *service.aliases)
-}
+def is_loopback(address: str) -> bool:
+    """Return whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +69,10 @@ class Endpoint:
     first_byte: float = 300.0  # after the request was sent
     first_token: float = 900.0  # while only keep-alives arrive
     quiet: float = 120.0  # between later bytes
+    before_call: float = 300.0  # the same as long as a call may follow
     after_finish: float = 4.0  # for the usage that may follow the finish reason
     # what the user configured
+    auth: Auth = "bearer"  # the header of the key
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
@@ -185,12 +89,31 @@ class Endpoint:
         host = urlsplit(self.address).hostname or ""
         if self.local or host in LOOPBACK:
             return "local"
-        return "service" if self.base_url is None or _domain(host) in _DOMAINS else "other"
+        is_known = self.base_url is None or is_of_service(self.address)
+        return "service" if is_known else "other"
+
+    @property
+    def service(self) -> Service:
+        """The service that answers: that of the address, else the one that the model's name begins with."""
+        named = SERVICES.get(self.provider)
+        return service_at(self.address) or named or other_service(self.provider)
 
     @property
     def has_own_key_name(self) -> bool:
         """Whether it is known what the key is called: litellm takes logins of many kinds for other services."""
-        return self.provider in SERVICES or self.key is not None or bool(self.key_command)
+        return not self.service.other_logins or self.key is not None or bool(self.key_command)
+
+    @property
+    def is_keyless(self) -> bool:
+        """Whether requests go out without a key."""
+        return self.has_own_key_name and not (self.key or self.key_command)
+
+    @property
+    def key_ways(self) -> str:
+        """How a key is given to this model, in words."""
+        variables = " or ".join(self.service.key_variables)
+        table = "key_env or key_command in its table [models.NAME]"
+        return f"set {variables}, or {table}" if variables else f"set {table}"
 
     @property
     def has_key(self) -> bool:
@@ -200,8 +123,7 @@ class Endpoint:
     @property
     def is_openrouter(self) -> bool:
         """Whether OpenRouter answers: it lists its models with their prices, and reports costs."""
-        host = urlsplit(self.address).hostname or ""
-        return self.provider == "openrouter" or host == "openrouter.ai"
+        return self.service.name == "openrouter"
 
     def mask(self, text: str) -> str:
         """Return foreign text without the key and the values of the user's headers."""
@@ -213,12 +135,12 @@ class Endpoint:
         server = self._probed_server()
         if server is None:
             return {}
-        service = SERVICES[self.provider].name
-        window = self._listed_window(server, _LIST_PATHS.get(service, ("/v1/models",)))
+        service = SERVICES[self.provider]
+        window = self._listed_window(server, service.lists)
         fields: dict[str, Any] = {}
-        if service == "ollama":
+        if service.name == "ollama":
             fields = _ask_ollama(server, self.model)
-        elif not window and service not in _LIST_PATHS:  # older llama.cpp
+        elif not window and service.name != "lm_studio":  # older llama.cpp
             properties = _fetch_json(server, "/props").get("default_generation_settings")
             fields["window"] = token_count(properties, "n_ctx") or None
         if window:
@@ -275,13 +197,17 @@ def resolve(
             f"Write it as provider/name, for example {default_models.OPENAI}, or use demo.",
         )
     settings = entry or ModelEntry(name)
-    service = SERVICES.get(provider) or _hosted(provider.replace("-", "_"), provider, api="litellm")
+    provider = OTHER_NAMES.get(provider, provider)
+    service = SERVICES.get(provider) or other_service(provider)
+    if not service.local and provider in SERVICES:
+        provider = service.name
     with_base = environ
     if settings.base_url:
         with_base = {**environ, service.base_variables[0]: settings.base_url}
     base_url = _configured_base(service, with_base)
     key_name, key = _find_key(service, settings, environ)
-    may_lack_key = base_url or settings.key_command or provider not in SERVICES
+    may_lack_key = base_url or settings.key_command or service.other_logins
+    has_key = bool(key or settings.key_command)
     if not (key or keyless) and (settings.key_env or not may_lack_key):
         raise service.missing_key(entry or name, key_name)
 
@@ -289,6 +215,8 @@ def resolve(
     address = base_url or service.address
     if api == "anthropic":
         address = address.removesuffix("/v1")
+    if service.name == "azure" and api == "litellm" and "/openai/v1" in address and has_key:
+        api = "openai"  # the wire that Azure has there
     if api == "litellm" and settings.base_url and not settings.key_command:
         # otherwise litellm would send a key from the environment to this address
         key = key or "none"
@@ -298,6 +226,8 @@ def resolve(
         seconds = getattr(settings, timeout)
         if seconds:
             timeouts[timeout] = float(seconds)
+    first_byte = timeouts.get("first_byte", 300.0)
+    timeouts["before_call"] = timeouts.get("quiet", first_byte)
     return Endpoint(
         name=name,
         provider=provider,
@@ -308,7 +238,8 @@ def resolve(
         address=address,
         key_name=key_name or "key_command",
         local=service.local,
-        headers=_headers(settings, environ),
+        auth=_auth_of(service, settings, api, key_name),
+        headers={**_headers_of_service(service, settings, environ), **_headers(settings, environ)},
         extra_body=settings.extra_body or {},
         thinking=settings.thinking or "",
         key_command=settings.key_command or (),
@@ -332,6 +263,42 @@ def _find_key(
             "Set it again, the key alone on one line.",
         )
     return name, key
+
+
+def _auth_of(service: Service, settings: ModelEntry, api: Api, key_name: str) -> Auth:
+    """Return the header in which the key goes."""
+    if settings.auth:
+        return settings.auth
+    if key_name in service.bearer_keys and not settings.key_env:
+        return "bearer"
+    if settings.api in (None, "litellm") or service.auth == "api-key":
+        return service.auth
+    return auth_of_api(api)
+
+
+def _headers_of_service(
+    service: Service, settings: ModelEntry, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the headers that the service's own variables set, unless the address is one of a table. Raises
+    ConfigError."""
+    if settings.base_url:
+        return {}
+    headers = {
+        name: environ[variable].strip()
+        for name, variable in service.headers.items()
+        if environ.get(variable, "").strip()
+    }
+    lines = environ.get(service.more_headers, "").splitlines()
+    for line in filter(str.strip, lines):
+        name, colon, content = line.partition(":")
+        headers[name.strip()] = content.strip()
+        if not colon:
+            raise ConfigError(f"{service.more_headers} has a line that is not `Name: value`.")
+    try:
+        return parse_headers(headers)
+    except ValueError as error:
+        variables = ", ".join(filter(None, (*service.headers.values(), service.more_headers)))
+        raise ConfigError(f"A header of {variables} cannot be sent: {error}.") from None
 
 
 def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
@@ -377,10 +344,16 @@ def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str,
     """Return name and value of the first variable that is set; else the first name and "", and twice "" without
     names."""
     for name in names:
-        value = environ.get(name, "").strip()
+        value = _unquoted(environ.get(name, "").strip())
         if value:
             return name, value
     return names[0] if names else "", ""
+
+
+def _unquoted(value: str) -> str:
+    """Return a value without the quotes around it, which some files of variables leave there."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1].strip() if is_quoted else value
 
 
 def _window_in(row: Mapping[str, Any]) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import socket
 import ssl
@@ -13,12 +15,13 @@ from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from swecli.llm.endpoints import Endpoint
+from swecli.llm.endpoints import Endpoint, is_loopback
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
     ModelNotFound,
     ProviderError,
+    RequestRefused,
     Unavailable,
 )
 from swecli.redact import redact
@@ -54,7 +57,19 @@ _LIMIT_PATTERNS = (
 _GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
 _RETRY_DELAY = re.compile(
-    r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry) (?:in|after) )(?:(\d+)h)?(?:(\d+)m)?(\d+(?:\.\d+)?) ?s',
+    r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry|resets?) (?:in|after) )'
+    r"(?=\d)(?:(?P<days>\d+) ?d[a-z]*,? ?)?(?:(?P<hours>\d+) ?h[a-z]*,? ?)?(?:(?P<minutes>\d+) ?m(?!s)[a-z]*,? ?)?"
+    r"(?:(?P<seconds>\d+(?:\.\d+)?) ?s)?",
+    re.IGNORECASE,
+)
+_SECONDS_FIELD = re.compile(
+    r'"(?:resets?_in_seconds|resets?_after_seconds|retry_after(?:_seconds)?)"\s*:\s*"?(\d+(?:\.\d+)?)'
+)
+_RESET_FIELD = re.compile(r'"resets?_at"\s*:\s*"?(\d{10})')  # seconds since 1970
+# limits that no wait of a minute ends: of a day, of a plan, of a budget
+_LONG_LIMIT = re.compile(
+    r"per[- ]day|budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
+    r"extra usage is required",
     re.IGNORECASE,
 )
 # OpenRouter's, in milliseconds since 1970: the first ten digits are the seconds
@@ -83,6 +98,7 @@ class _FailedRequest:
     words: str
     wait: float | None
     endpoint: Endpoint
+    is_page: bool = False  # the words are those of a web page
 
     def to_error(self) -> ProviderError:
         """Return the error for it."""
@@ -90,7 +106,7 @@ class _FailedRequest:
         if error is not None:
             return error
         hint = "Check the address and the model's name and settings; swecli's log has more."
-        return self._permanent("refused the request", hint)
+        return RequestRefused(self._sentence("refused the request"), hint, status=self.status)
 
     def _sentence(self, predicate: str) -> str:
         end = f": {self.words}" if self.words else "."
@@ -129,6 +145,9 @@ class _FailedRequest:
             hint = "Its words say whether this is about the key, the model or the request: change that, "
             hint += _OR_OTHER_MODEL
         login = f"the key in {key}"
+        if self.endpoint.is_keyless:
+            login = "a request without a key"
+            hint = f"None is set for this address: {self.endpoint.key_ways}."
         if not self.endpoint.has_own_key_name:
             login = "the login that litellm uses"
             hint = f"litellm's page on {self.endpoint.provider} says which login it needs."
@@ -137,12 +156,23 @@ class _FailedRequest:
     def _request_error(self) -> ProviderError | None:
         """Return the error if it is about the model's name or the request's size."""
         endpoint = self.endpoint
+        is_nothing_there = endpoint.base_url is not None and not is_about_model(
+            self.words, endpoint
+        )
+        if self.status == 404 and is_nothing_there:
+            hint = (
+                "Check the base URL: most end in /v1. The path of the protocol is appended to it."
+            )
+            return self._permanent("has nothing at the path that was asked", hint)
         if self.status == 404:
             advice = f"Check the name after -m, and the address if you set one; {endpoint.address} is what was asked."
             hint = f"{endpoint.similar_models()} {advice}".lstrip()
             words = self._sentence(f"does not know the model {endpoint.model}")
             return ModelNotFound(words, hint, status=404)
         is_overflow = self.status in _OVERFLOW_STATUSES and _OVERFLOW_WORDS.search(self.words)
+        if self.status == 413 and (self.is_page or not self.words):
+            hint = "A server before the service limits its bytes: raise that, or start a new session (/new)."
+            return self._permanent("takes no request of this size", hint)
         if self.status == 413 or is_overflow:
             return _context_overflow(self.words, endpoint, self.status)
         # above the limit of a minute even alone
@@ -154,9 +184,14 @@ class _FailedRequest:
     def _service_error(self) -> Unavailable | None:
         """Return the error if the same request may succeed later."""
         if self.status == 429:
-            pause = f"{self.wait:.0f} s" if self.wait else "a little"
+            pause = in_hours(self.wait) if self.wait else "a little"
             hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
-            return self._temporary("has reached its rate limit", hint)
+            limited = self._temporary("has reached its rate limit", hint)
+            if _LONG_LIMIT.search(self.words):
+                limited.tries = 1
+                if not self.wait:
+                    limited.hint = f"Wait for the next day, raise the limit, {_OR_OTHER_MODEL}"
+            return limited
         if "tool_use_failed" in self.words:  # the service could not parse the model's tool call
             return Unavailable(
                 self._sentence("sent no answer"),
@@ -186,7 +221,8 @@ def error_for_response(
             f"{endpoint.address} redirects to {target} ({status}).", hint, status=status
         )
     wait = _retry_after(headers, text)
-    error = _FailedRequest(status, parse_error_body(text).words, wait, endpoint).to_error()
+    body = parse_error_body(text)
+    error = _FailedRequest(status, body.words, wait, endpoint, body.is_page).to_error()
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
     return error
@@ -248,7 +284,7 @@ def error_for_transport(
         )
         return ProviderError(
             f"The certificate or TLS version of {address} is not accepted: {reason}.",
-            "For a private authority set SSL_CERT_FILE to its certificate.",
+            "For a private authority set SSL_CERT_FILE to its certificate, or add it to the system's.",
         )
     if "DecodingError" in names:
         words = f"{address} sent a content encoding that cannot be read."
@@ -265,38 +301,24 @@ def error_for_transport(
     # unreadable certificate files
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         words = f"The certificates cannot be loaded: {one_line(str(error))}"
-        return ProviderError(words, "Check SSL_CERT_FILE.")
+        return ProviderError(words, "Check SSL_CERT_FILE and the like.")
     hint = "Check the network and the address."
+    if proxies := _proxy_variables(address):
+        hint = f"Check the network, the address, and the proxy in {', '.join(proxies)}."
     if endpoint.local:
         hint = "Is it running, and is the address right?"
-    if proxy := _proxy_for(address):
-        hint = (
-            f"It was asked through the proxy {proxy}, which HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names: check that, or "
-            "name the host in NO_PROXY."
-        )
     reason = endpoint.mask(_reason(chain))
     return Unavailable(f"{address} cannot be reached ({reason}).", hint, tries=TRIES_IF_BROKEN_OFF)
 
 
-def _proxy_for(address: str) -> str:
-    """Return the host and port of the proxy that the environment names for an address, "" if there is none."""
-    # late: needed for a failure only
-    from urllib.parse import urlsplit
-    from urllib.request import getproxies, proxy_bypass
-
-    from swecli.llm.endpoints import LOOPBACK
-
-    try:
-        asked = urlsplit(address)
-        host = asked.hostname or ""
-        proxies = getproxies()
-        proxy = proxies.get(asked.scheme) or proxies.get("all", "")
-        if not proxy or host in LOOPBACK or proxy_bypass(host):
-            return ""
-        named = urlsplit(proxy)
-        return f"{named.hostname}:{named.port}" if named.port else named.hostname or ""
-    except ValueError:
-        return ""
+def _proxy_variables(address: str) -> list[str]:
+    """Return the variables that name a proxy for an address."""
+    if is_loopback(address):
+        return []
+    scheme = address.partition("://")[0].lower()
+    names = (f"{scheme}_proxy", "all_proxy")
+    # reads the environment: so does httpx
+    return sorted(name for name in os.environ if name.lower() in names and os.environ[name])
 
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
@@ -326,13 +348,31 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     with suppress(ValueError, OverflowError):  # a date out of range
         if moment := parsedate_tz(value):
             return max(0.0, mktime_tz(moment) - time.time())
-    if reset := _RESET_TIME.search(text):
-        return max(0.0, int(reset[1]) - time.time())
+    for pattern in (_RESET_TIME, _RESET_FIELD):
+        if reset := pattern.search(text):
+            return max(0.0, int(reset[1]) - time.time())
+    if field := _SECONDS_FIELD.search(text):
+        return float(field[1])
     delay = _RETRY_DELAY.search(text)
-    if delay is None:
+    if delay is None or not any(delay.groups()):
         return None
-    hours, minutes, seconds = delay.groups()
-    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
+    parts = {unit: float(number or 0) for unit, number in delay.groupdict().items()}
+    hours = 24 * parts["days"] + parts["hours"]
+    return 3600 * hours + 60 * parts["minutes"] + parts["seconds"]
+
+
+def in_hours(seconds: float) -> str:
+    """Return a wait for a person: `5 h 33 min`, `12 min`, `40 s`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def is_about_model(words: str, endpoint: Endpoint) -> bool:
+    """Return whether a refusal says something of the model, and not of the address."""
+    said = words.lower()
+    return "model" in said or "deployment" in said or endpoint.model.lower() in said
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +401,18 @@ def parse_error_body(text: str) -> ErrorBody:
         return parse_error_body(inner)
     if not isinstance(inner, dict):
         return ErrorBody(one_line(inner if isinstance(inner, str) else text))
-    param = inner.get("param")
     words = one_line(_with_details(inner, _message(inner)))
-    return ErrorBody(words, param if isinstance(param, str) else "")
+    return ErrorBody(words, _path_in(inner))
+
+
+def _path_in(error: Mapping[str, Any]) -> str:
+    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body"."""
+    details = error.get("detail")
+    inner = details[0] if isinstance(details, list) and details else error
+    path = _first_set(inner, "param", "loc", "path", "field") if isinstance(inner, dict) else None
+    if isinstance(path, list):
+        return ".".join(str(part) for part in path if part != "body")
+    return path if isinstance(path, str) else ""
 
 
 def _first_object(text: str) -> dict[str, Any]:

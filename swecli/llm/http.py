@@ -8,10 +8,11 @@ import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from swecli.llm.endpoints import LOOPBACK
+from swecli.llm.endpoints import is_loopback
 from swecli.models.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -21,10 +22,12 @@ _CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
+# of requests, curl and Node.js: files or folders of more certificates
+_CERTIFICATE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
-# by event loop, then with certificates or not: loading them takes 80 ms
+# by event loop, then with certificates or not, which takes 80 ms, and with proxies or not
 _clients: WeakKeyDictionary[
-    Any, dict[bool, tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
+    Any, dict[tuple[bool, bool], tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
 ]
 _clients = WeakKeyDictionary()
 
@@ -88,23 +91,43 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
     # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
-    has_proxy = any(name.lower().endswith("_proxy") for name in os.environ)
+    uses_proxy = not is_loopback(url)
+    has_proxy = uses_proxy and any(name.lower().endswith("_proxy") for name in os.environ)
     is_plain = url[:5].lower() == "http:"
     needs_certificates = has_proxy or not is_plain  # a proxy may be asked over https
-    if needs_certificates not in clients:
-        verify = await asyncio.to_thread(httpx.create_ssl_context) if needs_certificates else False
-        if needs_certificates not in clients:  # another request may have created it meanwhile
-            holder = _client_until_loop_ends(httpx, verify)
+    kind = (needs_certificates, uses_proxy)
+    if kind not in clients:
+        verify = await asyncio.to_thread(_certificates, httpx) if needs_certificates else False
+        if kind not in clients:  # another request may have created it meanwhile
+            holder = _client_until_loop_ends(httpx, verify, uses_proxy=uses_proxy)
             try:
-                clients[needs_certificates] = (holder, await anext(holder))
+                clients[kind] = (holder, await anext(holder))
             except (ImportError, ValueError, httpx.InvalidURL) as error:
                 hint = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; a SOCKS proxy needs the package socksio."
                 raise ProviderError(f"The proxy variables cannot be used: {error}", hint) from None
-    return clients[needs_certificates][1]
+    return clients[kind][1]
+
+
+def _certificates(httpx: Any) -> ssl.SSLContext:
+    """Return the certificates that are trusted: those of SSL_CERT_FILE and SSL_CERT_DIR alone if they are set, else the
+    usual ones, the system's, and those of the variables of other tools. Raises OSError."""
+    context: ssl.SSLContext = httpx.create_ssl_context()
+    # reads the environment: so does httpx
+    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+        context.load_default_certs()
+        for variable in _CERTIFICATE_VARIABLES:
+            if path := os.environ.get(variable, ""):
+                place = {"capath": path} if Path(path).is_dir() else {"cafile": path}
+                try:
+                    context.load_verify_locations(**place)
+                except OSError as error:
+                    reason = f"{variable} ({path}): {error.strerror}"
+                    raise OSError(error.errno, reason) from error
+    return context
 
 
 async def _client_until_loop_ends(
-    httpx: Any, verify: ssl.SSLContext | bool
+    httpx: Any, verify: ssl.SSLContext | bool, *, uses_proxy: bool
 ) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client that closes with its event loop, which closes its open generators when it ends."""
     # late: only needed for a request
@@ -112,10 +135,9 @@ async def _client_until_loop_ends(
 
     async with httpx.AsyncClient(
         verify=verify,
+        trust_env=uses_proxy,  # its proxies: certificates are loaded already
         limits=httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
         follow_redirects=False,
         headers={"user-agent": f"swecli/{__version__}"},
-        # a proxy does not reach this machine, whatever NO_PROXY says
-        mounts={f"all://{f'[{host}]' if ':' in host else host}": None for host in LOOPBACK},
     ) as client:
         yield client

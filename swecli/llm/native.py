@@ -16,13 +16,13 @@ from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post
-from swecli.llm.learned_facts import LEFT_OUT, LearnedFacts
 from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
 from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
     OutputLimitReached,
     ProviderError,
+    RequestRefused,
     Unavailable,
     UnsupportedFeature,
 )
@@ -63,19 +63,22 @@ class NativeModel(ABC):
     wire = "chat"  # or "responses": that of `Profile.wire`
     path: str
     answer_type: type[Answer]
-    key_header = ("authorization", "Bearer ")  # its name, and what precedes the key
     headers: Mapping[str, str] = {}
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
     def __init__(
-        self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
+        self, endpoint: Endpoint, profile: Profile, learned: dict[str, Any] | None = None
     ) -> None:
         self.name = endpoint.name
         self.endpoint = endpoint
         self.profile = profile
-        self._facts = facts
-        # learned, and not yet confirmed by a successful answer; each with the refusal's words
-        self._unconfirmed: list[tuple[Lesson, str]] = []
+        self._learned = (
+            {} if learned is None else learned
+        )  # fields of the profile, for this session
+        # fields of the profile that refusals changed, and no successful answer has confirmed
+        self._unconfirmed: dict[str, Any] = {}
+        # the profile and the rejected blocks before a guess that is not confirmed
+        self._before_guess: tuple[Profile, frozenset[bytes]] | None = None
         self._key_renewed = False  # the key command was rerun, and no answer succeeded since
         self._has_probed_again = False
         self._rejected_blocks: set[bytes] = set()  # opaque blocks that the service refused
@@ -99,6 +102,24 @@ class NativeModel(ABC):
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the request in the service's format, for an answer of at most `limit` tokens."""
 
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the fields of a request that ask for a thinking level, {} if it cannot be asked for. `limit` is the
+        longest answer in tokens."""
+        return {}
+
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the same without what the model has refused, as a request has them."""
+        fields = self.thinking_fields(level, limit)
+        fields |= {name: self.endpoint.extra_body.get(name, fields[name]) for name in fields}
+        for path in self.profile.off:
+            _leave_out(fields, path)
+        return fields
+
+    def thinking(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """Return the fields for the level that the user chose; without one the model decides."""
+        level = request.thinking or self.endpoint.thinking
+        return self.thinking_fields(level, limit) if level else {}
+
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         limit = request.max_tokens or self.profile.reserve()
@@ -107,7 +128,9 @@ class NativeModel(ABC):
         fields = self.request_fields(self._adapt_request(request), limit)
         if "tools" in fields:
             fields["tools"] = without_fields(fields["tools"], self.profile.off)
-        return {name: value for name, value in fields.items() if name not in self.profile.off}
+        for path in self.profile.off:
+            _leave_out(fields, path)
+        return fields
 
     async def send_early(self, request: ModelRequest) -> None:
         """Send a request now and return when its last byte is written or it failed. The next `stream` call reads this
@@ -118,6 +141,7 @@ class NativeModel(ABC):
     def _start_request(self, request: ModelRequest) -> _Exchange:
         body = self.body(request)
         answer = self.answer_type()
+        answer.has_schema = request.schema is not None
         reading = asyncio.create_task(self._run_request(request, body, answer))
         reading.add_done_callback(lambda _: answer.data_arrived.set())
         reading.add_done_callback(lambda _: answer.request_sent.set())
@@ -149,7 +173,7 @@ class NativeModel(ABC):
                 if state != last_state:
                     silence = 0.0
                     last_state = state
-                silence += await self._wait_for_data(answer, silence)
+                silence += await self._wait_for_data(answer, silence, "tools" in exchange.body)
                 for chunk in answer.pop_chunks():
                     yield chunk
                 await asyncio.wait({reading}, timeout=_JOIN_SECONDS)
@@ -177,15 +201,16 @@ class NativeModel(ABC):
         probed = await asyncio.to_thread(self.endpoint.probe)
         self.profile = self.profile.layered({"window": probed.get("window")}, "probe")
 
-    async def _wait_for_data(self, answer: Answer, silence: float) -> float:
-        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content.
-        Returns the seconds that it took. Raises Unavailable on a stall; after the finish reason, the answer counts as
-        finished."""
+    async def _wait_for_data(self, answer: Answer, silence: float, has_tools: bool) -> float:
+        """Wait for the next bytes of an answer; `silence` are the seconds since the request or the last content. Some
+        servers send nothing until a call is complete. Returns the seconds that it took. Raises Unavailable on a stall;
+        after the finish reason, the answer counts as finished."""
         endpoint = self.endpoint
         limit = endpoint.first_byte
         problem = "sent no data"
         if answer.size:
-            limit = endpoint.quiet
+            may_be_composing = has_tools and not answer.has_call
+            limit = endpoint.before_call if may_be_composing else endpoint.quiet
             problem = "stopped in its answer and sent no data"
         seconds = limit
         if endpoint.first_token - silence < limit:  # only keep-alives come
@@ -232,8 +257,9 @@ class NativeModel(ABC):
         url = f"{endpoint.address.rstrip('/')}{self.path}"
         headers = {**self.headers, **endpoint.headers}
         if endpoint.key:
-            name, prefix = self.key_header
-            headers[name] = prefix + endpoint.key
+            is_bearer = endpoint.auth == "bearer"
+            name = "authorization" if is_bearer else endpoint.auth
+            headers[name] = f"Bearer {endpoint.key}" if is_bearer else endpoint.key
         async with open_post(url, _to_bytes(body), headers, answer.request_sent) as response:
             if not response.is_success:
                 text = endpoint.mask((await _read_error(response)).decode("utf-8", "replace"))
@@ -341,12 +367,11 @@ class NativeModel(ABC):
         raise Unavailable(words, "Try again.", tries=errors.TRIES_IF_EMPTY)
 
     def _confirm(self) -> None:
-        """Store what earlier refusals revealed: a success confirms it, and the key."""
+        """Keep what earlier refusals revealed: a success confirms it, and the key."""
         self._key_renewed = False
-        for lesson, words in self._unconfirmed:
-            if self._facts is not None:
-                self._facts.learn(self.endpoint.origin, lesson.field, lesson.value, words)
-        self._unconfirmed.clear()
+        self._before_guess = None
+        self._learned.update(self._unconfirmed)
+        self._unconfirmed = {}
 
     def _blocks_of_answer(self, body: Mapping[str, Any], answer: Answer) -> Blocks | None:
         """Return the answer's opaque blocks with their origin, None if there are none to send back."""
@@ -369,8 +394,9 @@ class NativeModel(ABC):
         return list(blocks["content"])
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
-        """Remove images for a model without vision, and turn tool calls and results into text for one without tools."""
-        messages = list(request.messages)
+        """Remove answers of which nothing can be sent, and images for a model without vision; turn tool calls and
+        results into text for one without tools."""
+        messages = [message for message in request.messages if not self._is_empty(message)]
         if not self.profile.images:
             messages = [
                 with_fields(message, {"images": []}) if images_of(message) else message
@@ -384,6 +410,12 @@ class NativeModel(ABC):
             messages[0] = {"role": "system", "content": text}
         return replace(request, messages=messages, tools=[])
 
+    def _is_empty(self, message: ApiMessage) -> bool:
+        """Return whether an answer has nothing that can be sent here: only blocks of another service."""
+        if message["role"] != "assistant" or message.get("content") or calls_of(message):
+            return False
+        return not self.blocks_to_return(message)
+
     def _refusal_error(
         self,
         request: ModelRequest,
@@ -392,54 +424,83 @@ class NativeModel(ABC):
         refusal: errors.ErrorBody,
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
-        first 401, allow the request to be repeated; else `error`. A web page reveals nothing."""
+        first 401 or 403, allow the request to be repeated; else `error`. A web page reveals nothing."""
         status = error.status
-        if status == 401 and self.endpoint.key_command and not self._key_renewed:
+        if status in (401, 403) and self.endpoint.key_command and not self._key_renewed:
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)
-        # late: most requests are not refused
-        from swecli.llm.refusals import BLOCKS
+        if self._tries_version(error, refusal):
+            reason = f"{self.endpoint.address} is asked: without /v1 there was nothing"
+            return UnsupportedFeature(reason, error.message, status=status)
+        lesson = self._lesson_from(body, error, refusal)
+        if lesson is None or not self._apply(lesson, request):
+            return error
+        return UnsupportedFeature(lesson.notice, error.message, status=status)
 
-        lesson = self._lesson_from(body, status, refusal)
-        unconfirmed = [earlier.field for earlier, _ in self._unconfirmed]
-        if lesson is None or lesson.field in unconfirmed:
-            return error  # learned already: switching it again would not end
-        repeatable = UnsupportedFeature(lesson.notice, error.message, status=status)
-        if lesson.field == BLOCKS:
-            for message in request.messages:
-                blocks = blocks_of(message)
-                if blocks:
-                    self._rejected_blocks.add(_to_bytes(blocks))
-            return repeatable
-        if lesson.field.startswith(LEFT_OUT):
-            change: dict[str, Any] = {"off": frozenset([lesson.field.removeprefix(LEFT_OUT)])}
-        elif getattr(self.profile, lesson.field) == lesson.value:
-            return error  # known, and refused all the same
-        else:
-            change = {lesson.field: lesson.value}
-        self.profile = self.profile.layered(change, "learned")
-        self._unconfirmed.append((lesson, refusal.words))
-        return repeatable
+    def _tries_version(self, error: ProviderError, refusal: errors.ErrorBody) -> bool:
+        """Add the version to an address of the user's that lacks it, if nothing is there. Returns whether that was
+        done."""
+        endpoint = self.endpoint
+        has_version = re.search(r"/v\d\w*(/|$)", f"{endpoint.address}{self.path}") is not None
+        is_own = endpoint.base_url is not None
+        is_missing = error.status == 404 and not errors.is_about_model(refusal.words, endpoint)
+        if has_version or not (is_own and is_missing):
+            return False
+        self.endpoint = replace(endpoint, address=f"{endpoint.address.rstrip('/')}/v1")
+        return True
+
+    def _apply(self, lesson: Lesson, request: ModelRequest) -> bool:
+        """Change the profile by what a refusal reveals. Returns whether the next request will differ."""
+        if lesson.is_guess:
+            self._before_guess = (self.profile, frozenset(self._rejected_blocks))
+        has_fewer_thoughts = lesson.drops_thoughts and self._reject_thoughts(request)
+        changed = self.profile.layered(lesson.changes, "learned")
+        is_known = lesson.changes.keys() - {"off"} & self._unconfirmed.keys()
+        if is_known or replace(changed, origins=self.profile.origins) == self.profile:
+            return has_fewer_thoughts
+        self.profile = changed
+        self._unconfirmed |= lesson.changes
+        if changed.off:
+            self._unconfirmed["off"] = changed.off
+        return True
+
+    def _reject_thoughts(self, request: ModelRequest) -> bool:
+        """Send the thoughts of this request no more. Returns whether there are any."""
+        found = [
+            _to_bytes(blocks) for message in request.messages if (blocks := blocks_of(message))
+        ]
+        is_new = not self._rejected_blocks.issuperset(found)
+        self._rejected_blocks.update(found)
+        return is_new
 
     def _lesson_from(
-        self, body: dict[str, Any], status: int | None, refusal: errors.ErrorBody
+        self, body: dict[str, Any], error: ProviderError, refusal: errors.ErrorBody
     ) -> Lesson | None:
-        """Return what a refusal reveals, None for nothing."""
-        # late: as above
+        """Return what a refusal reveals, None for nothing: then a guess that did not help is taken back."""
+        # late: most requests are not refused
         from swecli.llm.refusals import Lesson, lesson_from_refusal
 
+        status = error.status
         endpoint = self.endpoint
         if wire := self.other_wire(status, "" if refusal.is_page else refusal.words):
             protocol = "the Responses API" if wire == "responses" else "chat completions"
             reason = f" ({refusal.words})" if refusal.words else ""
-            return Lesson("wire", wire, f"{endpoint.model} is asked over {protocol}{reason}")
+            return Lesson({"wire": wire}, f"{endpoint.model} is asked over {protocol}{reason}")
         if refusal.is_page or status not in _INFORMATIVE_STATUSES:
             return None
         lesson = lesson_from_refusal(
-            self.profile, endpoint.model, body, refusal.field, refusal.words, endpoint.extra_body
+            self.profile, endpoint.model, body, refusal.field, refusal.words
         )
-        if lesson and lesson.field == f"{LEFT_OUT}stream" and status == 500:
+        if self._before_guess is not None and (lesson is None or lesson.is_guess):
+            self.profile, rejected = self._before_guess
+            self._rejected_blocks = set(rejected)
+            self._unconfirmed = {}
+            self._before_guess = None
+            return None
+        if lesson and lesson.is_guess and not isinstance(error, RequestRefused):
+            return None
+        if lesson and "stream" in lesson.changes.get("off", ()) and status == 500:
             return None  # it is about a stream that broke
         return lesson
 
@@ -475,6 +536,17 @@ async def _read_error(response: Any) -> bytes:
         if len(read) > _MAX_ERROR_BYTES:
             break
     return read
+
+
+def _leave_out(fields: dict[str, Any], path: str) -> None:
+    """Remove a field, or one inside of another (`thinking.display`), which goes too if nothing else is in it."""
+    holder, _, name = path.rpartition(".")
+    if not holder:
+        fields.pop(name, None)
+    elif isinstance(fields.get(holder), dict):
+        fields[holder] = {key: value for key, value in fields[holder].items() if key != name}
+        if not fields[holder]:
+            del fields[holder]
 
 
 def without_fields(value: Any, names: Collection[str]) -> Any:

@@ -25,6 +25,7 @@ _LAST_DAY = "deprecation_date"
 _PRICE_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 # at the end of a name: -20260801, -2026-10-01, @20260801, -2026-10
 _DATE = re.compile(r"[-@](20\d{6}|20\d\d-\d\d(-\d\d)?)$")
+_REVISION = re.compile(r"-v\d+:\d+$")  # of Amazon's names, behind the date
 _VERSION = re.compile(r"v?\d{1,2}(\.\d{1,2})*")
 _NUMBER = re.compile(r"\d+")
 # makes litellm use its local copies instead of fetching these tables
@@ -97,7 +98,7 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     """Return the name and row of a model that one newer than the table probably resembles: the same name without its
     date, else the newest of its family that is not newer than itself. A family has the same words and other version
     numbers. None if there is none: nothing is said of a model older than all that are known."""
-    undated = _without_date(model)
+    undated = _without_date(_REVISION.sub("", model))
     if undated != model and (row := find_row(provider, undated)):
         return undated, _without_last_day(row)
     family, version = _family_and_version(undated)

@@ -9,14 +9,15 @@ from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
+from swecli.llm.services import Dialect, maker_of
+from swecli.llm.thinking import levels_in
 from swecli.models.message import Usage
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 Wire = Literal["chat", "responses"]  # of OpenAI's two
-# how reasoning is sent back: never · in its own field · on every message, also empty · signed · bound to the prefix
-ThinkBack = Literal["never", "as it came", "with calls", "signed", "bound"]
+# how reasoning is sent back: never · in its own field · signed · bound to the prefix
+ThinkBack = Literal["never", "as it came", "signed", "bound"]
 _RESPONSES = "/v1/responses"
 _NATIVE_RESPONSES = ("openai", "azure", "xai")
 _SMALL_WINDOW_CAP = 8_192
@@ -44,7 +45,11 @@ class Profile:
     system_role: bool = True
     limit_name: str = "max_tokens"  # the request field of the answer's length
     thinking: Thinking = "none"
-    efforts: tuple[str, ...] = ()  # its thinking levels
+    thinks_unasked: bool = False  # it thinks unless it is told not to
+    levels: tuple[str, ...] = ()  # its thinking levels, from the least to the most
+    states_levels: bool = False  # the table names each of them
+    dialect: Dialect = "effort"  # how one is sent in chat completions
+    filler: str = ""  # the thoughts of its answers that have none, "" if they may be missing
     think_back: ThinkBack = "as it came"
     wire: Wire = "chat"
     images: bool = False
@@ -68,12 +73,12 @@ class Profile:
         endpoint: Endpoint,
         row: Row | None,
         probed: Mapping[str, Any],
-        facts: LearnedFacts | None = None,
+        learned: Mapping[str, Any] | None = None,
         entry: ModelEntry | None = None,
         layer: str = "table",
         like: str = "",
     ) -> Profile:
-        """Build a model's record from its layers: the table, a probe, learned facts and configuration. `layer` says
+        """Build a model's record from its layers: the table, a probe, what refusals taught, configuration. `layer` says
         where the row is from. `like` names the model whose row it is, if that is another one, "" if not."""
         row = row or {}
         stated = _stated_fields(row, endpoint)
@@ -89,8 +94,7 @@ class Profile:
         if entry and entry.api:
             wire = "responses" if entry.api == "responses" else "chat"
             profile = profile.layered({"wire": wire}, "config")
-        if facts:
-            profile = profile.layered(facts.fields_of(endpoint.origin), "learned")
+        profile = profile.layered(learned or {}, "learned")
         if entry:
             profile = profile.layered(_from_entry(entry), "config")
         return profile
@@ -113,6 +117,12 @@ class Profile:
         return max(1, cap)
 
     @property
+    def may_think(self) -> bool:
+        """Whether a level may be asked for: of a model that thinks, that no table has, or that is at an address of the
+        user's, where it may be another one of this name."""
+        return self.thinking != "none" or "tools" not in self.origins or self.server != "service"
+
+    @property
     def reads_written_calls(self) -> bool:
         """Whether an answer that consists of a tool call is one."""
         return self.may_write_calls and self.wire == "chat"
@@ -128,19 +138,6 @@ class Profile:
         """Return the price of a million tokens of this kind in US dollars, None if it is unknown."""
         price = self.price.get(_PRICES[name])
         return round(price * 1e6, 6) if isinstance(price, int | float) else None
-
-    def effort(self, thinking: str) -> str:
-        """Map a requested thinking level, or number of tokens, to a level that the model accepts."""
-        if thinking.isdecimal():
-            tokens = int(thinking)
-            if tokens <= 2_048:
-                return "low"
-            return "medium" if tokens <= 8_192 else "high"
-        if thinking == "off":
-            return "none" if "none" in self.efforts else "low"
-        if thinking == "max":
-            return self.efforts[-1] if self.efforts else "high"
-        return thinking
 
     def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
@@ -178,7 +175,7 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     thinking = _thinking_of(row, endpoint)
     is_openai_itself = endpoint.provider == "openai" and endpoint.base_url is None
     is_reasoning = endpoint.provider == "openai" and thinking != "none"
-    efforts = [word for word in ("xhigh", "max") if row.get(f"supports_{word}_reasoning_effort")]
+    service = endpoint.service
     is_responses = endpoint.api == "responses" or _uses_responses(row, endpoint)
     has_marks = endpoint.is_openrouter and "anthropic/" in endpoint.model
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
@@ -187,8 +184,12 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     return {
         "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
         "thinking": thinking,
-        "efforts": ("low", "medium", "high", *efforts),
+        "thinks_unasked": row.get("thinking_on_by_default") is True,
+        "levels": levels_in(row, service.levels),
+        "states_levels": isinstance(row.get("reasoning_effort_levels"), list),
+        "dialect": service.dialect,
         "think_back": _think_back_of(row, endpoint),
+        "filler": _filler_of(row, endpoint),
         "wire": "responses" if is_responses else "chat",
         "cache": "marks" if endpoint.api == "anthropic" or has_marks else "prefix",
         "price": free if endpoint.local else row,
@@ -203,7 +204,8 @@ def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
     if not row.get("supports_reasoning"):
         return "none"
     if endpoint.api != "anthropic":
-        return "effort"
+        takes_budget = any(part in endpoint.model for part in endpoint.service.budget_families)
+        return "budget" if takes_budget else "effort"
     if row.get("thinking_always_on"):
         return "always"
     return "adaptive" if row.get("supports_adaptive_thinking") else "budget"
@@ -214,12 +216,15 @@ def _think_back_of(row: Row, endpoint: Endpoint) -> ThinkBack:
         return "bound"
     if endpoint.api == "anthropic":
         return "signed"
-    name = endpoint.model.lower()
-    is_family = (
-        endpoint.provider in ("deepseek", "moonshot") or "deepseek" in name or "kimi" in name
-    )
+    return "as it came"
+
+
+def _filler_of(row: Row, endpoint: Endpoint) -> str:
+    """Return what stands for the thoughts of answers of other models, and of those before it thought."""
+    service = endpoint.service
+    maker = service if service.filler else maker_of(endpoint.model)
     may_think = bool(row.get("supports_reasoning")) or not row
-    return "with calls" if is_family and may_think else "as it came"
+    return maker.filler if maker and may_think else ""
 
 
 def _has_price(row: Row) -> bool:

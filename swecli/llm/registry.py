@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
@@ -15,8 +15,7 @@ from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import DEMO, HOSTED, LOCAL, LOOPBACK, SERVICES, Endpoint, Service, resolve
-from swecli.llm.learned_facts import LearnedFacts
+from swecli.llm.endpoints import LOOPBACK, Endpoint, resolve
 from swecli.llm.price_table import (
     Row,
     chat_models,
@@ -27,6 +26,15 @@ from swecli.llm.price_table import (
     provider_names,
 )
 from swecli.llm.profile import Profile
+from swecli.llm.services import (
+    DEMO,
+    HOSTED,
+    LOCAL,
+    MODEL_NAMES,
+    OTHER_NAMES,
+    SERVICES,
+    Service,
+)
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, NoModel, SwecliError
 from swecli.models.message import ModelChoice
 from swecli.similar_names import similar_names
@@ -36,10 +44,17 @@ if TYPE_CHECKING:
 
 _REASON_BY_LAYER = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 # the provider under whose name a [models] entry with this `api` is resolved
-_PROVIDER_OF_API = {"openai": "openai", "responses": "openai", "anthropic": "anthropic"}
+_PROVIDER_OF_API = {
+    "openai": "openai",
+    "responses": "openai",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
+# what refusals taught in this session, as fields of the profile, by the model's origin
+_learned: dict[str, dict[str, Any]] = {}
 _MAX_LISTED = 20  # models of one server
 
 
@@ -50,6 +65,8 @@ def make_model(
     service's key may be missing: the model is only used to measure requests. Raises ModelNotFound with similar names,
     AuthFailed naming the unset key variable, or BadInput."""
     name = name.strip()
+    if not settings.entry(name):
+        name = MODEL_NAMES.get(name, name)
     provider_name, slash, _ = name.partition("/")
     service = None if settings.entry(name) else _find_provider(provider_name)
     if service is None or service.make is None:
@@ -134,9 +151,9 @@ def _make_service_model(
         endpoint = replace(endpoint, name=name)
     if is_responses and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
-    facts = LearnedFacts.find(environ)
+    learned = _learned.setdefault(endpoint.origin, {})
     row, layer, like = _row_of(endpoint, environ, may_ask=not keyless)
-    return create_model(endpoint, row, facts, entry, layer=layer, like=like)
+    return create_model(endpoint, row, learned, entry, layer=layer, like=like)
 
 
 def _owner_of(name: str, entry: ModelEntry | None) -> str:
@@ -147,7 +164,8 @@ def _owner_of(name: str, entry: ModelEntry | None) -> str:
             f"{name} is a provider.",
             f"Name one of its models: {model}. See swecli models {name}.",
         )
-    owner = (find_row("", name) or {}).get("litellm_provider")
+    makers = [service.name for service in HOSTED if find_row(service.name, name)]
+    owner = makers[0] if makers else (find_row("", name) or {}).get("litellm_provider")
     if not owner:
         raise ModelNotFound(f"There is no model {name!r}.", _hint_for_unknown(name, entry))
     return str(owner)
@@ -155,7 +173,7 @@ def _owner_of(name: str, entry: ModelEntry | None) -> str:
 
 def _check_provider(name: str) -> None:
     """Raise ModelNotFound if there is no such provider."""
-    if name in SERVICES:
+    if name in SERVICES or name in OTHER_NAMES:
         return
     names = provider_names()
     if names and name not in names:
@@ -206,35 +224,40 @@ def _row_of(
 def create_model(
     endpoint: Endpoint,
     row: Row | None,
-    facts: LearnedFacts | None = None,
+    learned: dict[str, Any] | None = None,
     entry: ModelEntry | None = None,
     layer: str = "table",
     like: str = "",
 ) -> ChatModel:
     """Create the model for an endpoint and its row of the table, of the service's list (as `layer` says) or of the
     similar model `like`."""
-    profile = Profile.build(endpoint, row, endpoint.probe(), facts, entry, layer=layer, like=like)
+    profile = Profile.build(endpoint, row, endpoint.probe(), learned, entry, layer=layer, like=like)
     has_own_api = entry is not None and entry.api
     needs_responses = (row or {}).get("mode") == "responses" and not has_own_api
     if needs_responses and profile.wire != "responses":
         # late: only the wire in use is imported
         from swecli.llm.providers.litellm import LiteLLMResponses
 
-        return LiteLLMResponses(endpoint, profile, facts)
+        return LiteLLMResponses(endpoint, profile, learned)
     if endpoint.api == "litellm" and endpoint.provider != "azure":
         # late: as above
         from swecli.llm.providers.litellm import LiteLLMModel
 
-        return LiteLLMModel(endpoint, profile, facts)
+        return LiteLLMModel(endpoint, profile, learned)
+    if endpoint.api == "gemini":
+        # late: as above
+        from swecli.llm.providers.gemini import Gemini
+
+        return Gemini(endpoint, profile, learned)
     if endpoint.api == "anthropic":
         # late: as above
         from swecli.llm.providers.anthropic import Anthropic
 
-        return Anthropic(endpoint, profile, facts)
+        return Anthropic(endpoint, profile, learned)
     # late: as above
     from swecli.llm.providers.openai_wires import OpenAIModel
 
-    return OpenAIModel(endpoint, profile, facts)
+    return OpenAIModel(endpoint, profile, learned)
 
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:

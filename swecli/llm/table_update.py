@@ -12,6 +12,7 @@ from typing import Any
 from swecli.config.private_files import write_file
 from swecli.llm.price_table import TABLE_HEAD, Row, cost_of, fetched_table_path, model_table
 from swecli.llm.public_json import fetch_object
+from swecli.llm.thinking import LEVELS
 from swecli.models.errors import BadInput, Unavailable
 from swecli.models.message import Usage
 
@@ -41,8 +42,9 @@ _COLUMNS = {
     "supports_response_schema",
     "supports_reasoning",
     "supports_adaptive_thinking",
-    "supports_xhigh_reasoning_effort",
-    "supports_max_reasoning_effort",
+    *(f"supports_{level}_reasoning_effort" for level in LEVELS),
+    "reasoning_effort_levels",
+    "thinking_on_by_default",
     "thinking_always_on",
 }
 

@@ -94,6 +94,10 @@ class ProviderError(SwecliError):
         self.status = status
 
 
+class RequestRefused(ProviderError):
+    """The service refused something in the request."""
+
+
 class ModelNotFound(ProviderError):
     """The model or provider does not exist."""
 

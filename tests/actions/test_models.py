@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.llm.learned_facts import LearnedFacts
+from swecli.llm import registry
 from swecli.llm.price_table import shipped_table
 from swecli.llm.table_update import ADDRESS_VARIABLE
 from tests.llm.test_openrouter_list import LIST, serving
@@ -59,17 +59,14 @@ def test_a_word_that_matches_no_model_is_an_error(run: Run) -> None:
     assert "may still work" in outcome.complaint
 
 
-def test_a_profile_is_shown_with_origins_and_its_learned_facts_can_be_forgotten(
-    run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_profile_is_shown_with_origins_and_without_a_key(
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = LearnedFacts(own_home / "swecli" / "models.json")
-    facts.learn("openai https://api.openai.com/v1 gpt-4.1", "max_output", 4096, "at most 4096")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     fields = run("models", "show", "openai/gpt-4.1", "--json").json
-    assert fields["max_output"] == {"value": 4096, "from": "learned"}
+    assert fields["wire"]["value"] == "OpenAI's chat completions"
+    assert fields["levels"]["value"] == []
     assert fields["window"] == {"value": 1_047_576, "from": "table"}
-    assert run("models", "forget", "openai/gpt-4.1").code == 0
-    assert run("models", "forget", "openai/gpt-4.1").code == 42
     assert run("models", "gpt", "nothing").code == 2
     dated = run("models", "show", "openai/gpt-4.1-2031-01-01", "--json").json
     assert dated["window"] == {"value": fields["window"]["value"], "from": "guessed: like gpt-4.1"}
@@ -82,7 +79,7 @@ def write_config(own_home: Path, text: str) -> None:
     (own_home / "swecli" / "config.toml").write_text(text)
 
 
-def test_configured_models_are_listed_shown_and_forgotten_by_name(
+def test_configured_models_are_listed_and_shown_by_name(
     run: Run, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = '[models.work]\napi = "openai"\nmodel = "m"\nbase_url = "http://gw.example/v1"\nkey_env = "WORK_KEY"\n'
@@ -108,14 +105,6 @@ def test_configured_models_are_listed_shown_and_forgotten_by_name(
         "value": 9000,
         "from": "config",
     }
-    LearnedFacts(own_home / "swecli" / "models.json").learn(
-        "openai http://gw.example/v1 m", "max_output", 99, "so"
-    )
-    assert run("models", "show", "work", "--json").json["max_output"] == {
-        "value": 99,
-        "from": "learned",
-    }
-    assert run("models", "forget", "work").code == 0
     assert run("config", "get", "models").out.strip() == '["work", "w2"]'
 
 
@@ -138,7 +127,7 @@ def test_testing_a_model_reports_its_answer_cost_and_tool_support(
         assert outcome["learned"] == {"tools": "no"}
         [notice] = outcome["notices"]
         assert notice.startswith("gpt-4.1 does not support tools: it can answer, not act (")
-        assert "Nothing was learned" in run("models", "forget", "work").complaint
+        registry._learned.clear()  # another session
         assert "work called the tool ping" in run("models", "test", "work").out
         assert len(server.requests) == 3
         monkeypatch.setenv("WORK_KEY", "wrong")

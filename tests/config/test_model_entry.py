@@ -62,7 +62,7 @@ def test_a_table_is_found_under_its_name_and_its_aliases() -> None:
         ("zzzz = 1", r"has no key 'zzzz' \(it takes api, model"),
         (
             'api = "grpc"',
-            r"api: unknown api 'grpc' \(choose: openai, responses, anthropic, litellm\)",
+            r"api: unknown api 'grpc' \(choose: openai, responses, anthropic, gemini, litellm\)",
         ),
         (
             'api_key = "sk-1234"',

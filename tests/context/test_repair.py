@@ -162,6 +162,11 @@ def test_empty_replies_are_removed_and_an_empty_user_message_gets_a_placeholder(
     ]
 
 
+def test_a_reply_of_opaque_blocks_alone_is_kept() -> None:
+    paused: Message = {"role": "assistant", "content": "", "blocks": {"content": [{}]}}
+    assert normalize([ASK, paused]) == [ASK, paused]
+
+
 def test_a_user_message_is_inserted_before_a_reply_without_one() -> None:
     assert normalize([SYSTEM, SAY]) == [SYSTEM, {"role": "user", "content": _EARLIER_LEFT_OUT}, SAY]
     assert normalize([ASK, SAY, SAY]) == [ASK, SAY, {"role": "user", "content": _GO_ON}, SAY]

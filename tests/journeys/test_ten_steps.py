@@ -83,7 +83,8 @@ def _thoughts(message: dict[str, Any]) -> list[str]:
         return [message["summary"][0]["text"] if is_signed else "altered"]
     if message.get("role") != "assistant":
         return []
-    if reasoning := message.get("reasoning_content"):
+    reasoning = message.get("reasoning_content", "")
+    if reasoning.strip():  # a space stands for an answer without
         return [reasoning]
     content = message["content"] if isinstance(message["content"], list) else []
     return [block["thinking"] for block in content if block["type"] == "thinking"]

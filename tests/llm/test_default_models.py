@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from swecli.llm import default_models
-from swecli.llm.endpoints import HOSTED
 from swecli.llm.price_table import find_row, guess_row
+from swecli.llm.services import HOSTED
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+from dataclasses import replace
 from email.utils import formatdate
 from time import time
 from typing import Any
@@ -21,7 +22,15 @@ from swecli.llm.errors import (
     one_line,
     parse_error_body,
 )
-from swecli.models.errors import AuthFailed, ContextOverflow, ProviderError, Unavailable
+from swecli.llm.reply import LONGEST_WAIT
+from swecli.models.errors import (
+    AuthFailed,
+    ContextOverflow,
+    ModelNotFound,
+    ProviderError,
+    RequestRefused,
+    Unavailable,
+)
 
 ENDPOINT = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
 
@@ -131,7 +140,7 @@ def test_a_context_overflow_is_detected_by_its_message_and_its_limit_is_read(
 )
 def test_other_400_responses_are_not_context_overflows(body: str) -> None:
     error = error_for_response(400, {}, body, ENDPOINT)
-    assert type(error) is ProviderError
+    assert type(error) is RequestRefused
 
 
 def test_a_request_above_the_token_limit_per_minute_is_not_retried() -> None:
@@ -298,3 +307,56 @@ def test_a_tls_handshake_timeout_is_not_reported_as_a_certificate_error() -> Non
         error = error_for_transport(late, ENDPOINT, answering=False)
     assert isinstance(error, Unavailable)
     assert "cannot be reached (no answer)" in error.message
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ('{"error": {"type": "usage_limit_reached", "message": "x", "resets_in_seconds": 12000}}', "3 h 20 min"),
+        ('{"error": {"message": "Limit of 200000 tokens per day. Resets in 2h39m52s"}}', "2 h 40 min"),
+        ('{"error": {"message": "Please try again in 5 hours"}}', "5 h 0 min"),
+        ('{"error": {"message": "Try again in 12 minutes, 3 seconds"}}', "13 min"),
+        ('{"error": {"message": "Rate limit exceeded: free-models-per-day"}}', "next day"),
+        ('{"error": {"message": "Extra usage is required for long context requests"}}', "raise the limit"),
+        ('{"error": {"type": "budget_exceeded", "message": "ExceededBudget: over budget"}}', "raise the limit"),
+    ],
+)  # fmt: skip
+def test_a_limit_that_no_short_wait_ends_is_not_tried_again(body: str, hint: str) -> None:
+    error = error_for_response(429, {}, body, ENDPOINT)
+    assert isinstance(error, Unavailable)
+    assert hint in error.hint
+    assert error.tries == 1 or (error.retry_after or 0) > LONGEST_WAIT
+
+
+def test_a_limit_of_a_minute_is_tried_again() -> None:
+    error = error_for_response(
+        429, {}, '{"error": {"message": "Requests per minute: 20"}}', ENDPOINT
+    )
+    assert isinstance(error, Unavailable)
+    assert error.tries > 1
+
+
+def test_a_size_that_a_server_before_the_service_refuses_is_no_window() -> None:
+    page = "<html><h1>413 Request Entity Too Large</h1>nginx</html>"
+    for body in (page, ""):
+        error = error_for_response(413, {}, body, ENDPOINT)
+        assert type(error) is ProviderError
+        assert "takes no request of this size" in error.message
+
+
+@pytest.mark.parametrize(
+    ("body", "is_address"),
+    [
+        ('{"error": {"message": "Not Found"}}', True),
+        ("404 page not found", True),
+        ("", True),
+        ('{"error": {"message": "The model `m` does not exist"}}', False),
+        ('{"error": {"code": "DeploymentNotFound", "message": "The API deployment"}}', False),
+    ],
+)
+def test_a_404_without_a_model_in_its_words_blames_the_address(body: str, is_address: bool) -> None:
+    at = replace(ENDPOINT, base_url="http://gw.test/v1", address="http://gw.test/v1")
+    error = error_for_response(404, {}, body, at)
+    assert isinstance(error, ModelNotFound) is not is_address
+    assert ("base URL" in error.hint) is is_address
+    assert isinstance(error_for_response(404, {}, body, ENDPOINT), ModelNotFound), "a known address"

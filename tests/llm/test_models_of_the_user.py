@@ -105,6 +105,32 @@ async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_ret
         assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_expires_between_two_requests_is_printed_again(status: int) -> None:
+    expired = Refusal(status, "The access token has expired.")
+    with StrictProvider([Reply("one"), expired, Reply("two")], key="k") as server:
+        model = make_user_model("work", model_table(server, key_command=[*PRINT, "print('k')"]))
+        assert (await ask_with_retry(model, request())).text == "one"
+        assert (await ask_with_retry(model, request())).text == "two"
+        assert len(server.requests) == 3
+
+
+async def test_a_table_may_send_its_key_as_a_bearer_token() -> None:
+    with StrictProvider(key="k", models=("claude-haiku-4-5",)) as server:
+        table = {
+            "api": "anthropic",
+            "model": "claude-haiku-4-5",
+            "base_url": server.url,
+            "key_env": "KEY",
+            "auth": "bearer",
+        }
+        with pytest.raises(AuthFailed):  # the strict service wants its own header
+            await ask(make_user_model("work", table, {"KEY": "k"}), request())
+        headers = server.requests[0].headers
+    assert headers["authorization"] == "Bearer k"
+    assert "x-api-key" not in headers
+
+
 async def test_a_key_that_is_refused_twice_is_an_error_after_two_requests() -> None:
     with StrictProvider(key="good") as server:
         model = make_user_model(
@@ -215,6 +241,7 @@ def test_a_model_table_overrides_the_other_layers_of_the_profile() -> None:
     assert (known.origins["window"], known.origins["price"]) == ("config", "config")
     assert known.price["cache_read_input_token_cost"] == pytest.approx(0.5e-6)
     assert (model.endpoint.first_byte, model.endpoint.quiet) == (7.0, 120.0)
+    assert model.endpoint.before_call == 7.0
     assert model.endpoint.address == "https://api.openai.com/v1"
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.llm.endpoints import HOSTED, Endpoint
+from swecli.llm.endpoints import Endpoint
 from swecli.llm.price_table import (
     SHIPPED_TABLE,
     chat_models,
@@ -31,6 +31,7 @@ from swecli.llm.price_table import (
 )
 from swecli.llm.profile import Profile
 from swecli.llm.providers.litellm import load_litellm
+from swecli.llm.services import HOSTED
 from swecli.models.message import Usage
 
 ROOT = Path(__file__).parents[2]
@@ -342,3 +343,9 @@ def test_preparing_the_environment_imports_no_heavy_modules() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_revision_at_the_end_of_amazons_names_is_no_other_model() -> None:
+    found = guess_row("bedrock", "us.anthropic.claude-sonnet-5-5-v1:0")
+    assert found is not None
+    assert found[0] == "us.anthropic.claude-sonnet-5-5"

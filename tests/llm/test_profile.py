@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from swecli.context.budget import request_limit
+from swecli.llm.base import end_of_service
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import model_table, token_count
 from swecli.llm.profile import Profile
+from tests.support.model_requests import model_for_endpoint
 
 CHAT = {name: row for name, row in model_table().items() if row.get("mode") == "chat"}
 
@@ -75,3 +77,33 @@ def test_an_output_larger_than_the_window_leaves_room_for_the_question() -> None
     at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
     profile = Profile.build(at, {"max_input_tokens": 4_096, "max_output_tokens": 1_000_000}, {})
     assert request_limit(profile.window, profile.reserve()) == 4_096 * 9 // 10 - 1_024
+
+
+@pytest.mark.parametrize(
+    ("row", "levels"),
+    [
+        ({}, ("low", "medium", "high")),
+        ({"supports_none_reasoning_effort": True}, ("none", "low", "medium", "high")),
+        ({"supports_max_reasoning_effort": True}, ("low", "medium", "high", "max")),
+        ({"supports_low_reasoning_effort": False}, ("medium", "high")),
+        ({"supports_minimal_reasoning_effort": "yes"}, ("low", "medium", "high")),
+        ({"reasoning_effort_levels": ["max", "low"]}, ("low", "max")),
+        ({"reasoning_effort_levels": []}, ()),
+        ({"reasoning_effort_levels": ["low", "telepathic", 7, None, ["high"]]}, ("low",)),
+        ({"reasoning_effort_levels": "high"}, ("low", "medium", "high")),
+        ({"reasoning_effort_levels": {"low": 1}}, ("low", "medium", "high")),
+        ({"supports_ultra_reasoning_effort": True}, ("low", "medium", "high")),
+    ],
+)
+def test_levels_are_those_of_the_row_and_a_row_of_tomorrow_adds_none_that_is_unknown(
+    row: dict[str, object], levels: tuple[str, ...]
+) -> None:
+    at = resolve("openai/odd", {"OPENAI_API_KEY": "k"})
+    assert Profile.build(at, row | {"supports_reasoning": True}, {}).levels == levels
+
+
+def test_a_model_whose_last_day_has_passed_is_named() -> None:
+    ended = model_for_endpoint(resolve("deepseek/deepseek-chat", {}, keyless=True))
+    assert "was served until 2026-07-24" in end_of_service(ended)
+    served = model_for_endpoint(resolve("deepseek/deepseek-v4-pro", {}, keyless=True))
+    assert end_of_service(served) == ""

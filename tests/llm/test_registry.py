@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.endpoints import HOSTED, SERVICES
 from swecli.llm.registry import choose_model, live_models, make_model
+from swecli.llm.services import HOSTED, SERVICES
 from swecli.models.errors import AuthFailed, ModelNotFound, NoModel
 from swecli.models.message import ModelChoice
 from tests.support.scripted import ScriptedModel
@@ -63,7 +63,7 @@ def test_limits_and_encoding_come_from_the_local_table(
         ("opnai/gpt-4.1", "Did you mean openai"),
         ("antropic/claude", "Did you mean anthropic"),
         ("gpt-4.l", "Did you mean openai/gpt-4"),
-        ("sonnet", "swecli models sonnet"),
+        ("sonne", "swecli models sonne"),
         (" ", "provider/name"),
         ("openrouter", "openrouter/NAME"),
         ("mistral", "mistral/mistral-large"),
@@ -138,6 +138,7 @@ def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_fla
         for one in HOSTED
     }
     assert {name for name, choice in chosen.items() if choice.name == "demo"} == {
+        "azure",
         "openrouter",
         "perplexity",
     }

@@ -18,7 +18,8 @@ BOTH = ("openai", "anthropic")
 CHAT = ("openai",)
 MESSAGES = ("anthropic",)
 RESPONSES = ("responses",)
-ALL = (*BOTH, *RESPONSES)
+GEMINI = ("gemini",)
+ALL = (*BOTH, *RESPONSES, *GEMINI)
 SERVICES = (*MESSAGES, *RESPONSES)  # their wires are no local server's
 WIRE_NAMES = {
     ALL: "all",
@@ -424,7 +425,7 @@ _UNSUPPORTED = (
     Quirk("a web page that says that tools are not supported (400)", lambda: [
         Reply(wire=Wire(status=400, body=b"<p>this model does not support tools</p>", content_type="text/html"))], 1, 1,
         "does not support tools", ""),
-    Quirk("tools are not supported, in Chinese", lambda: [Refusal(400, "模型不支持 tools")], 1, 1, "模型不支持", "",
+    Quirk("tools are not supported, in Chinese", lambda: [Refusal(400, "模型不支持 tools")] * 2, 2, 1, "模型不支持", "",
           wires=ALL),
     Quirk("tools are not supported, as an error event", lambda: [
         _body(b'data: {"error": {"code": "400", "message": "does not support tools"}}\n\n')], 1, 1,
@@ -433,7 +434,7 @@ _UNSUPPORTED = (
         "This model doesn't support tool use in streaming mode", lambda body: body.get("stream")), 2, 0,
         "does not accept stream", wires=CHAT),
     Quirk("too many tools", lambda: [Refusal(
-        400, "Invalid 'tools': array too long. Expected an array with maximum length 128.")], 1, 1,
+        400, "Invalid 'tools': array too long. Expected an array with maximum length 128.")] * 2, 2, 1,
         "array too long", "", wires=ALL),
     Quirk("`default` in a tool's schema is not supported", lambda: _refuse_if(
         "Unknown name \"default\" at 'tools[0].parameters'", _has_default),
@@ -459,9 +460,16 @@ _UNSUPPORTED = (
           "asked over the Responses API", wires=CHAT),
     Quirk("a gateway without the Responses API", lambda: _only_chat, 2, 0, "asked over chat completions",
           wires=RESPONSES),
+    Quirk("a cache mark is not accepted", lambda: _refuse_if(
+        "messages.0.content.0.text.cache_control: Extra inputs are not permitted",
+        lambda body: '"cache_control"' in json.dumps(body)), 2, 0, "does not accept cache_control", wires=MESSAGES),
+    Quirk("something is not accepted, in words that name no field", lambda: _refuse_if(
+        "Argument not supported.", lambda body: '"cache_control"' in json.dumps(body) or "stream_options" in body
+        or "include" in body or "thinkingConfig" in body.get("generationConfig", ())), 2, 0, "asked once more without",
+        wires=ALL),
     Quirk("encrypted reasoning is not supported", lambda: _refuse_if(
         "Encrypted content is not supported with this model.", lambda body: "include" in body), 2, 0,
-        "keeps no encrypted reasoning", wires=RESPONSES),
+        "asked once more without include", wires=RESPONSES),
     Quirk("streaming is not supported", lambda: _refuse_if("stream: not supported", lambda body: body.get("stream")),
           2, 0, "does not accept stream", wires=CHAT),
 )  # fmt: skip

@@ -48,15 +48,6 @@ async def test(start: Start, asked: Invocation) -> ActionResult:
     return await try_model(start, _required_name(asked))
 
 
-@Action(Need.SETTINGS, _NAME)
-def forget(start: Start, asked: Invocation) -> ActionResult:
-    """Forget what requests to a model have shown"""
-    # late: as above
-    from swecli.actions.models import forget_model
-
-    return forget_model(start, _required_name(asked))
-
-
 @Action(Need.SETTINGS, in_session=False)
 def update(start: Start, asked: Invocation) -> ActionResult:
     """Fetch the table of prices and limits"""
@@ -77,7 +68,7 @@ def _required_name(asked: Invocation) -> str:
 models = Family(
     "models",
     "List the models that can be used here, and what each needs",
-    (list_, show, test, forget, update),
+    (list_, show, test, update),
     default="list",
     default_in_shell="list",
     default_takes_words=True,

@@ -23,6 +23,7 @@ _DELTAS = {  # by delta type: its field, and the block field that it extends
     "signature_delta": ("signature", "signature"), "input_json_delta": ("partial_json", "input"),
     "compaction_delta": ("content", "content"),
 }  # fmt: skip
+_THOUGHTS = ("thinking", "redacted_thinking")
 _VISIBLE_TYPES = ("text", "tool_use")  # all other block types are opaque
 
 
@@ -130,14 +131,13 @@ class Anthropic(NativeModel):
 
     answer_type = _MessageAnswer
     path = "/v1/messages"
-    key_header = ("x-api-key", "")
     headers = {"anthropic-version": "2023-06-01"}
 
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         profile = self.profile
         endpoint = self.endpoint
         body: dict[str, Any] = {"model": endpoint.model, "max_tokens": limit, "stream": True}
-        body |= self._thinking(request.thinking or endpoint.thinking, limit)
+        body |= self.thinking(request, limit)
         body |= endpoint.extra_body
         if request.tools:
             # as they are sent: thoughts are bound to them
@@ -159,19 +159,27 @@ class Anthropic(NativeModel):
         beginning.add(body["messages"])
         return beginning.digest
 
-    def _thinking(self, level: str, limit: int) -> dict[str, Any]:
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
         """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
         mode = self.profile.thinking
-        if not level or (level == "off" and mode != "always"):
+        if not self.profile.may_think:
             return {}
+        if level == "off" and mode != "always":
+            return {"thinking": {"type": "disabled"}} if self.profile.thinks_unasked else {}
         if mode == "budget":
             budget = int(level) if level.isdecimal() else _BUDGETS.get(level, limit)
             tokens = max(_MIN_BUDGET, min(budget, limit - _MIN_BUDGET))
             return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
-        adaptive = {"type": "adaptive"}
-        if "display" not in self.profile.off:
-            adaptive["display"] = "summarized"  # else the newest models leave their thoughts out
-        return {"thinking": adaptive, "output_config": {"effort": self.profile.effort(level)}}
+        # late: only with a level
+        from swecli.llm.thinking import nearest_level
+
+        levels = [word for word in self.profile.levels if word != "none"]
+        # else the newest models leave their thoughts out
+        adaptive = {"type": "adaptive", "display": "summarized"}
+        fields: dict[str, Any] = {"thinking": adaptive}
+        if effort := nearest_level(levels, level):
+            fields["output_config"] = {"effort": effort}
+        return fields
 
     def _turns(self, messages: Iterable[ApiMessage], beginning: PrefixHash) -> list[dict[str, Any]]:
         """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
@@ -188,6 +196,8 @@ class Anthropic(NativeModel):
                         returned = []
                 plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
                 content = returned if _visible_content(returned) == plain else plain
+                if calls_of(message) and not any(block["type"] in _THOUGHTS for block in content):
+                    content = [*self._filler(), *content]
                 turns.append({"role": "assistant", "content": content})
                 continue
             if message["role"] == "tool":
@@ -199,6 +209,11 @@ class Anthropic(NativeModel):
             else:
                 turns.append({"role": "user", "content": blocks})
         return turns
+
+    def _filler(self) -> list[dict[str, Any]]:
+        """Return the thoughts of a message with calls that has none of this service's."""
+        filler = self.profile.filler
+        return [{"type": "thinking", "thinking": filler, "signature": ""}] if filler else []
 
     def _sendable(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Return the blocks to send back without empty text: the service refuses that, also if it sent it."""

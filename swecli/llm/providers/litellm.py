@@ -19,6 +19,7 @@ from swecli.llm.native import without_fields
 from swecli.llm.prefix import PrefixHash
 from swecli.llm.price_table import prepare_environment
 from swecli.llm.providers.openai_chat import OpenAIChat
+from swecli.llm.thinking import nearest_level
 from swecli.models import api_message
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.message import ApiMessage, ModelRequest
@@ -176,8 +177,10 @@ class LiteLLMModel(OpenAIChat):
             messages.append(sent)
         return messages
 
-    def _thinking(self, level: str) -> dict[str, Any]:
-        return super()._thinking(level) if self.profile.thinking != "none" else {}
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        effort = "reasoning_effort"  # litellm translates it
+        level = nearest_level(self.profile.levels, level)
+        return {effort: level} if level and self.profile.thinking != "none" else {}
 
     def _message(self, message: ApiMessage) -> dict[str, Any]:
         sent = super()._message(message)

@@ -21,7 +21,13 @@ _CLOSING_TAGS = {
 }
 _INTERRUPTED_ANSWER = {"role": "assistant", "content": "(Interrupted.)"}
 # as OpenAI names the protocol that its current models need for tools
-_NEEDS_RESPONSES = re.compile(r"\bv1/responses\b|\bresponses api\b", re.IGNORECASE)
+_NEEDS_RESPONSES = re.compile(
+    r"\bv1/responses\b|\bresponses api\b|unsupported_api_for_model|"
+    r"not accessible via the /chat/completions",
+    re.IGNORECASE,
+)
+_UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
+_THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -56,8 +62,8 @@ class CallPart:
 class ChatDelta:
     """What one chunk adds to the answer; what the service did not send, or sent as another type, is empty."""
 
-    reasoning_content: str  # sent back as it came
-    reasoning: str  # only shown: it is sent back as `details`
+    thoughts: str
+    thoughts_field: str  # by which they came, and go back; "" without any
     details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
     signed: list[dict[str, Any]]  # of litellm, also as a proxy: pieces of `thinking_blocks`
     items: list[dict[str, Any]]  # the same for models of OpenAI: `reasoning_items`
@@ -70,14 +76,15 @@ class ChatDelta:
     @classmethod
     def parse(cls, delta: Mapping[str, Any]) -> ChatDelta:
         """Read a chunk's `delta`, or the `message` of a whole answer."""
-        reasoning_content = typed_field(delta, "reasoning_content", str)
         # of a service that sends both, one is enough
-        reasoning = "" if reasoning_content else typed_field(delta, "reasoning", str)
+        thoughts_field = next(
+            (name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), ""
+        )
         parts = typed_field(delta, "content", list)
         of_service = typed_field(delta, "provider_specific_fields", dict)
         return cls(
-            reasoning_content=reasoning_content,
-            reasoning=reasoning,
+            thoughts=typed_field(delta, thoughts_field, str),
+            thoughts_field=thoughts_field,
             details=_objects(delta, "reasoning_details"),
             signed=_objects(delta, "thinking_blocks"),
             items=_objects(delta, "reasoning_items"),
@@ -152,7 +159,7 @@ class ChatAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
-        self._reasoning_content: list[str] = []
+        self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
         self._details: list[dict[str, Any]] = []
         self._signed = SignedThoughts()
         self._items: list[dict[str, Any]] = []
@@ -177,14 +184,21 @@ class ChatAnswer(Answer):
         if reason := choice.get("finish_reason"):
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
+            native = typed_field(
+                choice, "native_finish_reason", str
+            )  # a router's word is "stop" all the same
+            if native.upper().startswith(_UNREADABLE_CALL):
+                self.finish_reason = "error"
+                self.unknown_event = {"error": {"message": native}}
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
         kept: dict[str, Any] = {}
         has_named_call = bool(self._signatures)
-        if has_named_call and self._reasoning_content:
-            kept["reasoning_content"] = "".join(self._reasoning_content)
+        if has_named_call:
+            kept |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if self._details:
+            kept.pop("reasoning", None)  # these say the same, and more
             kept["reasoning_details"] = _joined(self._details)
         if signed := self._signed.blocks():
             kept["thinking_blocks"] = signed
@@ -205,9 +219,9 @@ class ChatAnswer(Answer):
             self.cost = cost
 
     def _add_delta(self, delta: ChatDelta) -> None:
-        self.add(reasoning=delta.reasoning_content or delta.reasoning)
-        if delta.reasoning_content:
-            self._reasoning_content.append(delta.reasoning_content)
+        self.add(reasoning=delta.thoughts)
+        if delta.thoughts:
+            self._thoughts.setdefault(delta.thoughts_field, []).append(delta.thoughts)
         self._details += delta.details
         for piece in delta.signed:
             self._signed.add(piece)
@@ -245,7 +259,7 @@ class OpenAIChat(NativeModel):
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
-            **self._thinking(request.thinking or endpoint.thinking),
+            **self.thinking(request, limit),
         }
         # OpenRouter marks the last message itself
         if profile.cache == "marks" and endpoint.api == "openai":
@@ -265,9 +279,15 @@ class OpenAIChat(NativeModel):
         """Return "responses" if the service asks for that wire."""
         return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
 
-    def _thinking(self, level: str) -> dict[str, Any]:
-        """Return the fields for a thinking level; none lets the model decide."""
-        return {"reasoning_effort": self.profile.effort(level)} if level else {}
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        # late: only with a level
+        from swecli.llm.thinking import chat_fields
+
+        profile = self.profile
+        if not profile.may_think:
+            return {}
+        can_be_off = not profile.states_levels
+        return chat_fields(profile.dialect, profile.levels, level, can_be_off=can_be_off)
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]
@@ -294,8 +314,9 @@ class OpenAIChat(NativeModel):
             sent["content"] = ""
         if "null content" in self.profile.off:
             sent["content"] = sent["content"] or ""
-        if sent["role"] == "assistant" and self.profile.think_back == "with calls":
-            sent["reasoning_content"] = ""
+        wants_thoughts = bool(self.profile.filler) and self.profile.think_back != "never"
+        if sent["role"] == "assistant" and wants_thoughts:
+            sent["reasoning_content"] = self.profile.filler
         if images := images_of(message):
             parts = [_image_part(image) for image in images]
             sent["content"] = [*parts, {"type": "text", "text": message["content"]}]

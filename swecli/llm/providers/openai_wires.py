@@ -7,7 +7,6 @@ from contextlib import aclosing
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.learned_facts import LearnedFacts
 from swecli.llm.native import NativeModel
 from swecli.llm.profile import Profile
 from swecli.models.errors import UnsupportedFeature
@@ -18,10 +17,10 @@ class OpenAIModel:
     """Answers over the wire that its profile names, and over the other one once the service has refused that one."""
 
     def __init__(
-        self, endpoint: Endpoint, profile: Profile, facts: LearnedFacts | None = None
+        self, endpoint: Endpoint, profile: Profile, learned: dict[str, Any] | None = None
     ) -> None:
         self.name = endpoint.name
-        self._facts = facts
+        self._learned = learned
         self._endpoint = endpoint
         self._current = self._on_wire(profile)
 
@@ -43,6 +42,10 @@ class OpenAIModel:
         """Import what the first request needs."""
         self._current.warm()
 
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+        """Return what asks for a thinking level: see `NativeModel.thinking_sent`."""
+        return self._current.thinking_sent(level, limit)
+
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the body of a request."""
         return self._current.body(request)
@@ -60,6 +63,7 @@ class OpenAIModel:
                     yield chunk
         except UnsupportedFeature:
             if current.profile.wire != current.wire:
+                self._endpoint = current.endpoint
                 self._current = self._on_wire(current.profile)
                 self._current.continue_for(current)
             raise
@@ -69,13 +73,13 @@ class OpenAIModel:
             # late: only the wire in use is imported
             from swecli.llm.providers.responses import Responses
 
-            return Responses(self._endpoint, profile, self._facts)
+            return Responses(self._endpoint, profile, self._learned)
         if self._endpoint.api == "litellm":
             # late: as above
             from swecli.llm.providers.litellm import LiteLLMModel
 
-            return LiteLLMModel(self._endpoint, profile, self._facts)
+            return LiteLLMModel(self._endpoint, profile, self._learned)
         # late: as above
         from swecli.llm.providers.openai_chat import OpenAIChat
 
-        return OpenAIChat(self._endpoint, profile, self._facts)
+        return OpenAIChat(self._endpoint, profile, self._learned)

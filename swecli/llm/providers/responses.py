@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from swecli.llm import errors
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.api_message import calls_of, images_of
@@ -14,7 +15,6 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
 _NO_SUCH_PATH = (404, 405, 501)
-_SUMMARY_FIELD = "reasoning.summary"  # in `Profile.off`: some accounts get no summaries
 _TEXT_EVENTS = {  # by event type: the text that it extends, and its field in the event that ends it
     "response.output_text": ("text", "text"),
     "response.refusal": ("refusal", "refusal"),
@@ -31,6 +31,8 @@ class _ResponsesAnswer(Answer):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, dict[str, Any]] = {}  # finished ones by index
+        self._phases: dict[int, str] = {}  # of messages: commentary, or final_answer
+        self._last_text = -1  # the index of the last message that has text
         self._calls: set[int] = set()  # the indexes of calls that have begun
         # the parts of which deltas have arrived, by item and kind of text
         self._streamed: dict[tuple[int, str], set[Any]] = {}
@@ -43,7 +45,9 @@ class _ResponsesAnswer(Answer):
         family, _, step = kind.rpartition(".")
         has_thoughts = (index, "reasoning") in self._streamed
         if kind == "response.output_item.added":
-            self._begin_call(index, typed_field(event, "item", dict))
+            item = typed_field(event, "item", dict)
+            self._phases[index] = str(item.get("phase") or "")
+            self._begin_call(index, item)
         elif kind == "response.output_item.done":
             self._end_item(index, typed_field(event, "item", dict))
         elif family == "response.function_call_arguments":
@@ -70,14 +74,11 @@ class _ResponsesAnswer(Answer):
             self._end(event)
 
     def blocks(self) -> list[Any]:
-        """Return all items in order if one of them is reasoning that can be sent back, else []."""
+        """Return all items in order if one of them has more than text and calls, else []."""
         items = [item for _, item in sorted(self._items.items())]
-        kept = [
-            item
-            for item in items
-            if item.get("type") != "reasoning" or item.get("encrypted_content")
-        ]
-        return kept if any(item.get("type") == "reasoning" for item in kept) else []
+        kept = [item for item in items if _can_go_back(item)]
+        is_more = any(item.get("type") == "reasoning" or item.get("phase") for item in kept)
+        return kept if is_more else []
 
     def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
         if item.get("type") == "function_call" and index not in self._calls and item.get("name"):
@@ -85,9 +86,16 @@ class _ResponsesAnswer(Answer):
             self.add_call(index, str(item.get("call_id") or ""), str(item["name"]), "")
 
     def _text(self, index: int, name: str, text: str, part: Any = None) -> None:
-        if text:
-            self._streamed.setdefault((index, name), set()).add(part)
-            self.add(**{name: text})
+        if not text:
+            return
+        self._streamed.setdefault((index, name), set()).add(part)
+        if name == "text" and self.has_schema and self._phases.get(index) == "commentary":
+            name = "reasoning"  # the answer alone follows the schema
+        if name == "text":
+            is_next = self._last_text not in (-1, index)
+            self._last_text = index
+            text = f"\n\n{text}" if is_next else text
+        self.add(**{name: text})
 
     def _arguments(self, index: int, arguments: str, step: str) -> None:
         if index not in self._calls or (step == "done" and (index, "arguments") in self._streamed):
@@ -101,6 +109,7 @@ class _ResponsesAnswer(Answer):
         if index in self._items:
             return
         self._items[index] = item
+        self._phases.setdefault(index, str(item.get("phase") or ""))
         if item.get("type") == "function_call":
             self._begin_call(index, item)
             self._arguments(index, typed_field(item, "arguments", str), "done")
@@ -157,10 +166,6 @@ class Responses(NativeModel):
         return "/openai/v1/responses" if is_resource else "/responses"
 
     @property
-    def key_header(self) -> tuple[str, str]:  # type: ignore[override]  # as above
-        return ("api-key", "") if self._is_azure else ("authorization", "Bearer ")
-
-    @property
     def _is_azure(self) -> bool:
         return self.endpoint.provider == "azure"
 
@@ -169,9 +174,10 @@ class Responses(NativeModel):
         return f"{self.endpoint.origin} responses"
 
     def other_wire(self, status: int | None, words: str) -> str:
-        """Return "chat" if a gateway does not have this endpoint."""
+        """Return "chat" if a gateway does not have this endpoint; a refusal about the model is none."""
         is_gateway = self.endpoint.base_url is not None
-        return "chat" if is_gateway and status in _NO_SUCH_PATH else ""
+        is_path = status in _NO_SUCH_PATH and not errors.is_about_model(words, self.endpoint)
+        return "chat" if is_gateway and is_path else ""
 
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
@@ -181,7 +187,7 @@ class Responses(NativeModel):
             "stream": True,
             "store": False,
             "max_output_tokens": max(limit, _MIN_OUTPUT),
-            **self._thinking(request.thinking or endpoint.thinking),
+            **self._reasoning(request, limit),
         }
         if request.tools:
             body["tools"] = [
@@ -204,17 +210,20 @@ class Responses(NativeModel):
         body["input"] = items
         return body
 
-    def _thinking(self, level: str) -> dict[str, Any]:
-        """Return the fields for a thinking level; a model outside the table is taken for one that thinks."""
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        # late: only with a level
+        from swecli.llm.thinking import nearest_level
+
+        effort = nearest_level(self.profile.levels, level)
+        return {"reasoning": {"effort": effort}} if effort and self.profile.may_think else {}
+
+    def _reasoning(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+        """Return the fields about thoughts: the level, and that they come encrypted, with a summary."""
         if self.profile.thinking == "none" and "tools" in self.profile.origins:
             return {}
-        reasoning = {"effort": self.profile.effort(level)} if level else {}
-        if _SUMMARY_FIELD not in self.profile.off:
-            reasoning["summary"] = "auto"
         fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
-        if reasoning:
-            fields["reasoning"] = reasoning
-        return fields
+        level = self.thinking(request, limit).get("reasoning", {})
+        return {**fields, "reasoning": {**level, "summary": "auto"}}
 
     def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Convert one message."""
@@ -231,6 +240,13 @@ class Responses(NativeModel):
         return [
             {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
         ]
+
+
+def _can_go_back(item: Mapping[str, Any]) -> bool:
+    """Return whether an item may be sent back: thoughts only encrypted, or with their text."""
+    if item.get("type") != "reasoning":
+        return True
+    return bool(item.get("encrypted_content") or item.get("content"))
 
 
 def _text_items(message: ApiMessage) -> list[dict[str, Any]]:
@@ -274,7 +290,7 @@ def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]
             texts.append(_joined(content, "text") or _joined(content, "refusal"))
         elif item.get("type") == "function_call":
             calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
-    return "".join(texts), calls
+    return "\n\n".join(filter(None, texts)), calls
 
 
 def _parsed(arguments: Any) -> Any:

@@ -1,163 +1,295 @@
-"""Test Gemini through litellm: finish reasons in the middle of a stream, and signatures that must be sent back
-unchanged."""
+"""Test the wire of Gemini at a strict service: what is sent, what comes, and signatures that go back unchanged."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import resolve
-from swecli.models.errors import ProviderError, Unavailable, UnsupportedFeature
-from swecli.models.message import Usage
-from tests.support.model_requests import HELLO, READ, ask, model_for_endpoint, request
+from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
+from swecli.models.message import ChatMessage, ModelReply, Role, ToolSpec, Usage
+from tests.support.model_requests import HELLO, READ, ask, model_at, model_for_endpoint, request
+from tests.support.strict_provider import (
+    Call,
+    Received,
+    Refusal,
+    Reply,
+    StrictProvider,
+    Tokens,
+    Wire,
+)
 
-pytestmark = pytest.mark.slow  # Slow because litellm itself runs over HTTP, at many offsets.
-
-COUNTS = {
-    "promptTokenCount": 20,
-    "candidatesTokenCount": 7,
-    "thoughtsTokenCount": 3,
-    "cachedContentTokenCount": 5,
-}
-SIGNATURE = "c2lnbmF0dXJl+/=="
-
-
-def part(**fields: Any) -> dict[str, Any]:
-    return {"candidates": [{"content": {"parts": [fields], "role": "model"}, "index": 0}]}
-
-
-def call(path: str, **more: Any) -> dict[str, Any]:
-    return part(functionCall={"name": "read_file", "args": {"path": path}}, **more)
+FLASH = "gemini-3.8-flash"
+NAME = f"gemini/{FLASH}"
+COUNTS = {"promptTokenCount": 20, "candidatesTokenCount": 7}
 
 
-def end(reason: str = "STOP") -> dict[str, Any]:
-    piece = part(text="")
-    piece["candidates"][0]["finishReason"] = reason
-    return piece | {"usageMetadata": COUNTS}
+def reads(path: str) -> Call:
+    return Call("read_file", {"path": path})
 
 
-def quota_error() -> dict[str, Any]:
-    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
-    return {
-        "error": {
-            "code": 429,
-            "message": "Quota exceeded.",
-            "status": "RESOURCE_EXHAUSTED",
-            "details": [delay],
-        }
+def stored(reply: ModelReply) -> list[Any]:
+    """Return the messages of a reply as they are read from the database, with its calls answered."""
+    for call in reply.calls:
+        call.result = "text"
+    blocks = json.loads(json.dumps(reply.blocks))
+    return list(ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=blocks).to_api())
+
+
+def pieces(*parts: dict[str, Any], **end: Any) -> Reply:
+    """Return a reply of these raw parts, and its end."""
+    candidates: list[dict[str, Any]] = [{"content": {"parts": [part]}} for part in parts]
+    events = [{"candidates": [one]} for one in [*candidates, end]]
+    events[-1]["usageMetadata"] = COUNTS  # type: ignore[assignment]
+    body = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events)
+    return Reply(wire=Wire(body=body.encode()))
+
+
+def serving(*answers: Any, **more: Any) -> StrictProvider:
+    return StrictProvider(list(answers), models=(FLASH, "gemini-2.5-pro"), **more)
+
+
+async def with_retries(model: Any, what: Any) -> tuple[ModelReply, list[str]]:
+    builder = ReplyBuilder()
+    notices: list[str] = []
+    async for item in stream_with_retry(model, what, jitter=lambda: 0.0, pause=_no_pause):
+        if isinstance(item, Retry):
+            notices.append(item.reason)
+            builder.reset()
+        else:
+            builder.add(item)
+    return builder.build(), notices
+
+
+async def _no_pause(seconds: float) -> None:
+    return None
+
+
+async def test_text_calls_thoughts_and_usage_are_read() -> None:
+    tokens = Tokens(15, cache_read=5, output=7, reasoning=3)
+    answer = Reply("Hello", reasoning="let me see", calls=(reads("a"), reads("b")), usage=tokens)
+    with serving(answer) as server:
+        reply = await ask(model_at(server, NAME), request(tools=[READ]))
+    assert (reply.text, reply.reasoning, reply.stop) == ("Hello", "let me see", "tool_calls")
+    assert [call.parameters for call in reply.calls] == [{"path": "a"}, {"path": "b"}]
+    assert reply.usage == Usage(input=15, cache_read=5, output=7, reasoning=3)
+    assert reply.cost is not None
+    assert server.refusals == []
+
+
+async def test_signatures_go_back_in_each_step_and_the_next_turn() -> None:
+    steps = [Reply("Step.", reasoning="hm", calls=(reads("a"), reads("b"))) for _ in range(3)]
+    with serving(*steps, Reply("Done.", reasoning="hm"), Reply("Bye.")) as server:
+        messages: list[Any] = [dict(message) for message in HELLO]
+        for _ in range(4):
+            messages += stored(await ask(model_at(server, NAME), request(messages, tools=[READ])))
+        messages.append({"role": "user", "content": "and now?"})
+        await ask(model_at(server, NAME), request(messages, tools=[READ]))
+    assert server.refusals == []
+    sent = [part for content in server.bodies[-1]["contents"] for part in content["parts"]]
+    assert len([part for part in sent if "thoughtSignature" in part]) == 4
+    assert not any(part.get("thought") for part in sent)
+
+
+async def test_calls_of_another_model_have_the_signature_that_stands_for_one() -> None:
+    call = {
+        "id": "call_x",
+        "type": "function",
+        "function": {"name": "read_file", "arguments": "{}"},
+    }
+    foreign = {"role": "assistant", "content": "", "tool_calls": [call, call | {"id": "call_y"}]}
+    results = [
+        {"role": "tool", "tool_call_id": call_id, "content": "text"}
+        for call_id in ("call_x", "call_y")
+    ]
+    with serving(Reply("ok")) as server:
+        await ask(model_at(server, NAME), request([*HELLO, foreign, *results], tools=[READ]))
+    assert server.refusals == []
+    signatures = [part.get("thoughtSignature") for part in server.bodies[0]["contents"][1]["parts"]]
+    assert signatures == ["skip_thought_signature_validator", None]
+
+
+async def test_a_message_that_was_changed_since_goes_back_without_its_parts() -> None:
+    with serving(Reply("Look.", reasoning="hm", calls=(reads("a"),)), Reply("ok")) as server:
+        first = stored(await ask(model_at(server, NAME), request(tools=[READ])))
+        first[0]["content"] = "(shortened)"
+        await ask(model_at(server, NAME), request([*HELLO, *first], tools=[READ]))
+    assert server.refusals == []
+    assert server.bodies[1]["contents"][1]["parts"][0] == {"text": "(shortened)"}
+
+
+async def test_a_schema_is_sent_with_the_keywords_that_google_knows() -> None:
+    argument = {"type": "string", "default": "a", "minLength": 1, "pattern": "a+"}
+    kind = {"const": "file"}
+    schema = {
+        "type": "object",
+        "properties": {"default": argument, "kind": kind},
+        "required": ["default"],
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+    }
+    with serving(Reply("ok")) as server:
+        tools = [ToolSpec("choose", "Chooses.", schema)]
+        await ask(model_at(server, NAME), request(tools=tools))
+    assert server.refusals == []
+    [tool] = server.bodies[0]["tools"]
+    [declared] = tool["functionDeclarations"]
+    assert declared["parametersJsonSchema"] == {
+        "type": "object",
+        "properties": {"default": {"type": "string"}, "kind": {"enum": ["file"]}},
+        "required": ["default"],
     }
 
 
-@contextmanager
-def serve_gemini(
-    *pieces: dict[str, Any], status: int = 200
-) -> Iterator[tuple[ChatModel, list[dict[str, Any]]]]:
-    """Yield a model at a server that answers every request with these parts, and the requests it received."""
-    received: list[dict[str, Any]] = []
-    stream = "".join(f"data: {json.dumps(piece)}\r\n\r\n" for piece in pieces).encode()
-    body = stream if status == 200 else json.dumps(pieces[0]).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            received.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(status)
-            self.send_header(
-                "content-type", "text/event-stream" if status == 200 else "application/json"
-            )
-            self.send_header("content-length", str(len(body)))
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        thread.start()
-        base = f"http://127.0.0.1:{server.server_port}/v1beta"
-        environ = {"GEMINI_API_KEY": "k", "GEMINI_BASE_URL": base}
-        yield model_for_endpoint(resolve("gemini/gemini-3.8-flash", environ)), received
-        server.shutdown()
-        thread.join(5)
+@pytest.mark.parametrize(
+    ("model", "level", "sent"),
+    [
+        (FLASH, "", {}),
+        (FLASH, "off", {"thinkingLevel": "low"}),
+        (FLASH, "medium", {"thinkingLevel": "medium"}),
+        (FLASH, "max", {"thinkingLevel": "high"}),
+        ("gemini-2.5-pro", "off", {"thinkingBudget": 0}),
+        ("gemini-2.5-pro", "low", {"thinkingBudget": 1_024}),
+        ("gemini-2.5-pro", "3000", {"thinkingBudget": 3_000}),
+        ("gemini-2.5-pro", "max", {"thinkingBudget": 24_576}),
+    ],
+)
+async def test_a_thinking_level_is_a_word_or_a_number_as_the_model_wants_it(
+    model: str, level: str, sent: dict[str, Any]
+) -> None:
+    with serving(Reply("ok")) as server:
+        await ask(model_at(server, f"gemini/{model}"), request(thinking=level))
+    assert server.refusals == []
+    config = server.bodies[0]["generationConfig"]["thinkingConfig"]
+    assert config == {"includeThoughts": True, **sent}
 
 
-async def test_text_calls_and_usage_are_read() -> None:
-    with serve_gemini(part(text="Hel"), part(text="lo"), call("a"), call("b"), end()) as (model, _):
-        reply = await ask(model, request(tools=[READ]))
-    assert reply.text == "Hello"
-    assert [c.parameters for c in reply.calls] == [{"path": "a"}, {"path": "b"}]
-    assert reply.stop == "tool_calls"
-    assert reply.usage == Usage(input=15, cache_read=5, output=7, reasoning=3)
-    assert reply.cost is not None
+@pytest.mark.parametrize("base", ["", "/v1beta", "/v1beta/"])
+async def test_the_version_of_the_path_may_be_missing_in_the_address(base: str) -> None:
+    with serving(Reply("ok")) as server:
+        environ = {"GEMINI_API_KEY": "test-key", "GEMINI_BASE_URL": server.url + base}
+        reply = await ask(model_for_endpoint(resolve(NAME, environ)), request())
+    assert reply.text == "ok"
 
 
-async def test_a_stream_without_its_last_chunk_is_reported_as_cut_off() -> None:
+@pytest.mark.parametrize(
+    "reason", ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"]
+)
+async def test_a_blocked_answer_is_withheld(reason: str) -> None:
+    with serving(pieces({"text": "So far"}, finishReason=reason)) as server:
+        assert (await ask(model_at(server, NAME), request())).stop == "content_filter"
     with (
-        serve_gemini(part(text="Hel"), part(text="lo")) as (model, _),
-        pytest.raises(Unavailable, match="cut its answer off"),
+        serving(pieces(finishReason=reason)) as server,
+        pytest.raises(ProviderError, match="withheld the answer"),
     ):
-        await ask(model, request())
-
-
-async def test_an_answer_truncated_by_its_length_has_the_stop_reason_length() -> None:
-    with serve_gemini(part(text="Hel"), end("MAX_TOKENS")) as (model, _):
-        assert (await ask(model, request())).stop == "length"
+        await ask(model_at(server, NAME), request())
 
 
 async def test_a_prompt_that_is_blocked_is_reported_as_withheld() -> None:
     blocked = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": COUNTS}
+    body = f"data: {json.dumps(blocked)}\n\n".encode()
     with (
-        serve_gemini(blocked) as (model, _),
+        serving(Reply(wire=Wire(body=body))) as server,
         pytest.raises(ProviderError, match="withheld the answer"),
     ):
-        await ask(model, request())
+        await ask(model_at(server, NAME), request())
 
 
-async def test_the_litellm_fallback_omits_refused_tools_from_the_next_request() -> None:
-    words = "Function calling is not enabled for models/gemma-3"
-    refusal = {"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}
-    with serve_gemini(refusal, status=400) as (model, received):
-        with pytest.raises(UnsupportedFeature, match="does not support tools"):
-            await ask(model, request(tools=[READ]))
-        with pytest.raises(ProviderError, match="not enabled"):
-            await ask(model, request(tools=[READ]))
-    assert ["tools" in body for body in received] == [True, False]
+@pytest.mark.parametrize(
+    "reason",
+    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MISSING_THOUGHT_SIGNATURE", "OTHER"],
+)
+async def test_a_failure_of_google_is_tried_again_with_its_cause_said(reason: str) -> None:
+    failed = pieces({"text": "I look."}, finishReason=reason, finishMessage="print(read_file(")
+    with serving(failed, Reply("ok")) as server:
+        reply, notices = await with_retries(model_at(server, NAME), request())
+    assert reply.text == "ok"
+    assert f"{reason}: print(read_file(" in notices[0]
 
 
-async def test_a_thought_signature_is_sent_back_unchanged() -> None:
-    with serve_gemini(call("a", thoughtSignature=SIGNATURE), call("b"), end()) as (model, received):
-        first = await ask(model, request(tools=[READ]))
-        for made in first.calls:
-            made.result = "text"
-        assistant = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [made.to_api() for made in first.calls],
-        }
-        results = [made.result_message() for made in first.calls]
-        await ask(model, request([*HELLO, assistant, *results], tools=[READ]))
-    parts = received[1]["contents"][1]["parts"]
-    assert parts[0]["thoughtSignature"] == SIGNATURE
-    assert [p["functionResponse" if "functionResponse" in p else "function_response"]["response"] for p in
-            received[1]["contents"][2]["parts"]] == [{"content": "text"}] * 2  # fmt: skip
+async def test_a_call_without_arguments_has_none() -> None:
+    answer = pieces({"functionCall": {"name": "read_file"}}, finishReason="STOP")
+    with serving(answer) as server:
+        reply = await ask(model_at(server, NAME), request(tools=[READ]))
+    assert [(call.name, call.parameters) for call in reply.calls] == [("read_file", {})]
 
 
-async def test_a_429_response_sets_retry_after() -> None:
+async def test_a_reason_in_the_middle_does_not_end_an_answer() -> None:
+    first = {"candidates": [{"content": {"parts": [{"text": "Hel"}]}, "finishReason": "STOP"}]}
+    last = {"candidates": [{"content": {"parts": [{"text": "lo"}]}, "finishReason": "STOP"}]}
+    body = "".join(
+        f"data: {json.dumps(one | {'usageMetadata': COUNTS})}\n\n" for one in (first, last)
+    )
+    with serving(Reply(wire=Wire(body=body.encode()))) as server:
+        assert (await ask(model_at(server, NAME), request())).text == "Hello"
+
+
+async def test_a_stream_without_its_end_is_reported_as_cut_off() -> None:
     with (
-        serve_gemini(quota_error(), status=429) as (model, _),
-        pytest.raises(Unavailable) as caught,
+        serving(Reply("Hello", finish=None)) as server,
+        pytest.raises(Unavailable, match="cut its answer off"),
     ):
-        await ask(model, request())
+        await ask(model_at(server, NAME), request())
+
+
+async def test_an_answer_cut_by_its_length_says_so() -> None:
+    with serving(Reply("Hel", finish="length")) as server:
+        assert (await ask(model_at(server, NAME), request())).stop == "length"
+
+
+async def test_a_model_without_tools_or_system_text_is_asked_without_them() -> None:
+    def gemma(received: Received) -> Reply | Refusal:
+        if "tools" in received.body:
+            return Refusal(400, "Function calling is not enabled for models/gemini-3.8-flash")
+        if "systemInstruction" in received.body:
+            return Refusal(400, "Developer instruction is not enabled for models/gemini-3.8-flash")
+        return Reply("ok")
+
+    with StrictProvider(gemma, models=(FLASH,)) as server:
+        reply, _ = await with_retries(model_at(server, NAME), request(tools=[READ]))
+    assert reply.text == "ok"
+    assert server.refusals == []
+    assert len(server.requests) == 3
+
+
+async def test_a_refused_thinking_level_is_left_out() -> None:
+    def service(received: Received) -> Reply | Refusal:
+        words = "Unknown name \"thinkingLevel\" at 'generation_config.thinking_config': Cannot find field."
+        asks = "thinkingConfig" in received.body["generationConfig"]
+        return Refusal(400, words) if asks else Reply("ok")
+
+    with StrictProvider(service, models=(FLASH,)) as server:
+        reply, notices = await with_retries(model_at(server, NAME), request(thinking="high"))
+    assert reply.text == "ok"
+    assert "does not accept generationConfig.thinkingConfig" in notices[0]
+
+
+async def test_errors_of_google_are_understood() -> None:
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
+    body = {"error": {"code": 429, "message": "Quota exceeded.", "details": [delay]}}
+    quota = Refusal(429, body=json.dumps([body]).encode())
+    with serving(quota) as server, pytest.raises(Unavailable) as caught:
+        await ask(model_at(server, NAME), request())
     assert caught.value.retry_after == 17.0
+    with serving(key="other") as server:
+        environ = server.environ() | {"GEMINI_API_KEY": "wrong"}
+        with pytest.raises(AuthFailed, match="API key not valid"):
+            await ask(model_for_endpoint(resolve(NAME, environ)), request())
+    with serving() as server, pytest.raises(ModelNotFound, match="gemini-9"):
+        await ask(model_at(server, "gemini/gemini-9"), request())
+
+
+async def test_pictures_and_a_schema_of_the_answer_are_sent() -> None:
+    image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}
+    shown = {"role": "user", "content": "What is this?", "images": [image]}
+    schema = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+    with serving(Reply('{"a": "cat"}')) as server:
+        await ask(model_at(server, NAME), request([HELLO[0], shown], schema=schema))
+    assert server.refusals == []
+    parts = server.bodies[0]["contents"][0]["parts"]
+    assert parts[0] == {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
+    settings = server.bodies[0]["generationConfig"]
+    assert settings["responseMimeType"] == "application/json"
+    assert settings["responseJsonSchema"]["properties"] == {"a": {"type": "string"}}

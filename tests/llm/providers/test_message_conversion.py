@@ -87,7 +87,25 @@ def test_mistral_receives_ids_of_nine_characters_and_an_answer_between_tool_resu
 def test_every_answer_sent_to_deepseek_has_a_reasoning_content() -> None:
     plain = {"role": "assistant", "content": "It is a."}
     messages = request_body([*history("c"), plain], "deepseek/deepseek-v4-pro")["messages"]
-    assert [message.get("reasoning_content") for message in messages] == [None, None, "", None, ""]
+    assert [message.get("reasoning_content") for message in messages] == [
+        None,
+        None,
+        " ",
+        None,
+        " ",
+    ]
+
+
+def test_a_call_of_another_model_has_a_thought_on_the_other_wire_of_such_a_service_too() -> None:
+    at = replace(
+        resolve(
+            "anthropic/deepseek-v4-pro",
+            {"ANTHROPIC_BASE_URL": "https://api.deepseek.com/anthropic"},
+        )
+    )
+    model: Any = model_for_endpoint(at)
+    answer = model.body(request(history("c")))["messages"][1]
+    assert answer["content"][0] == {"type": "thinking", "thinking": " ", "signature": ""}
 
 
 def test_converting_messages_does_not_change_the_originals() -> None:
@@ -142,7 +160,7 @@ def test_the_static_text_the_epochs_head_and_the_last_message_are_marked_for_ant
 
 
 @pytest.mark.parametrize(
-    "name", ["openai/gpt-4.1", "gemini/gemini-2.5-pro", "anthropic/claude-haiku-4-5"]
+    "name", ["openai/gpt-4.1", "vertex_ai/gemini-2.5-pro", "anthropic/claude-haiku-4-5"]
 )
 def test_an_image_is_sent_in_the_block_format_of_the_protocol(name: str) -> None:
     image = {"name": "a.png", "label": "[image 1x1]", "media_type": "image/png", "data": "QUJD"}

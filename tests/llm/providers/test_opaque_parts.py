@@ -13,6 +13,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import create_model
 from swecli.llm.reply import Retry, stream_with_retry
+from swecli.models.errors import ProviderError
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role, ToolSpec
 from tests.support.model_requests import HELLO, READ, ask
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Wire
@@ -242,3 +243,22 @@ async def test_a_stored_block_of_unknown_shape_does_not_fail_the_request(
             create_model(at, find_row("anthropic", ALWAYS)), ModelRequest("m", messages, [])
         )
         assert reply.text == "ok"
+
+
+async def test_thoughts_are_sent_again_if_leaving_them_out_did_not_help() -> None:
+    answers: list[Any] = [
+        Reply("", reasoning="hm", calls=(Call("read_file", {"path": "a"}),)),
+        Refusal(400, "no"),
+        Refusal(400, "no"),
+        Reply("ok"),
+    ]
+    with StrictProvider(answers, models=(ALWAYS,)) as server:
+        at = resolve(f"anthropic/{ALWAYS}", server.environ())
+        model = create_model(at, find_row("anthropic", ALWAYS))
+        messages = [*HELLO, *stored_messages(await ask(model, ModelRequest("m", HELLO, [READ])))]
+        for _ in range(2):
+            with pytest.raises(ProviderError):
+                await ask(model, ModelRequest("m", messages, [READ]))
+        await ask(model, ModelRequest("m", messages, [READ]))
+    counts = [len(thinking_blocks(body)[0]) for body in server.bodies[1:]]
+    assert counts == [1, 0, 1]

@@ -30,6 +30,7 @@ NAMES = {
     "openai": "openai/gpt-4.1",
     "anthropic": "anthropic/claude-haiku-4-5",
     "responses": "openai/gpt-6.1-sol",
+    "gemini": "gemini/gemini-3.8-flash",
 }
 CASES = [
     pytest.param(quirk, wire, id=f"{quirk.what}-{wire}") for quirk in QUIRKS for wire in quirk.wires

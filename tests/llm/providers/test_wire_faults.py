@@ -29,7 +29,9 @@ from swecli.models.errors import (
     ContextOverflow,
     ModelNotFound,
     ProviderError,
+    RequestRefused,
     Unavailable,
+    UnsupportedFeature,
 )
 from swecli.models.message import ModelRequest
 from tests.support.databases import ROOT
@@ -186,10 +188,15 @@ async def test_a_413_response_is_a_context_overflow(name: str) -> None:
 
 
 @both
-async def test_a_400_response_is_reported_with_its_message_and_not_retried(name: str) -> None:
-    with StrictProvider([Refusal(400, "messages: roles out of order")]) as server:
-        error = await failure(server, name)
-    assert (error_type(error), error.retryable, error.status) == (ProviderError, False, 400)
+async def test_a_400_response_is_reported_with_its_message_after_one_more_try(name: str) -> None:
+    with StrictProvider([Refusal(400, "messages: roles out of order")] * 2) as server:
+        model = model_at(server, name)
+        with pytest.raises(UnsupportedFeature, match="asked once more without"):
+            await ask(model, request())
+        with pytest.raises(RequestRefused) as caught:
+            await ask(model, request())
+    error = caught.value
+    assert (error.retryable, error.status) == (False, 400)
     assert "roles out of order" in error.message
 
 
@@ -384,6 +391,14 @@ async def test_an_answer_that_stops_midway_times_out(name: str) -> None:
         error = await failure(server, name, quiet=0.15)
         assert await asyncio.to_thread(server.requests[0].gone.wait, 5)
     assert "stopped in its answer" in error.message
+
+
+@both
+async def test_silence_before_a_call_that_may_follow_has_the_longer_clock(name: str) -> None:
+    with StrictProvider([Reply(LONG, wire=Wire(stall_at=MIDDLE[name]))]) as server:
+        model = model_at(server, name, quiet=0.01, before_call=0.3)
+        with pytest.raises(Unavailable, match=r"sent no data for 0\.3 s"):
+            await ask(model, request(tools=[READ]))
 
 
 @both

@@ -1,4 +1,4 @@
-"""A model service on the loopback that implements three protocols and refuses requests as the real services do."""
+"""A model service on the loopback that implements four protocols and refuses requests as the real services do."""
 
 from tests.support.strict_provider.script import Call, Received, Refusal, Reply, Tokens, Wire
 from tests.support.strict_provider.server import StrictProvider

@@ -25,6 +25,7 @@ BLOCKS = {
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
     "image": {"type", "source", "cache_control"},
     "thinking": {"type", "thinking", "signature"},
+    "server_tool_use": {"type", "id", "name", "input", "cache_control"},
 }
 
 
@@ -161,7 +162,7 @@ class History:
         self._all_answered(where)
         for block in blocks:
             need(
-                block["type"] in ("text", "tool_use", "thinking"),
+                block["type"] in ("text", "tool_use", "thinking", "server_tool_use"),
                 f"{where}: {block['type']} in an assistant message",
             )
             if block["type"] == "tool_use":

@@ -20,6 +20,15 @@ TOP = {
     "response_format", "store", "presence_penalty", "frequency_penalty", "logprobs", "service_tier", "verbosity",
     "prompt_cache_key",
 }  # fmt: skip
+# of other services with this protocol, for models whose name has "reasoner"
+TOP_OF_OTHERS = {
+    "thinking",
+    "enable_thinking",
+    "thinking_budget",
+    "reasoning",
+    "chat_template_kwargs",
+}
+THOUGHTS_OF_OTHERS = {"reasoning_content", "reasoning", "reasoning_details"}
 KEYS = {
     "system": {"role", "content", "name"},
     "developer": {"role", "content", "name"},
@@ -32,8 +41,10 @@ MAX_ID = 40
 
 def check(body: dict[str, Any], models: set[str]) -> None:
     """Raise Refused, with the service's status and message, for an invalid body."""
-    only_keys(body, TOP, "", "Unrecognized request argument supplied: {key}")
     model = body.get("model")
+    is_other = "reasoner" in str(model)
+    allowed = TOP | TOP_OF_OTHERS if is_other else TOP
+    only_keys(body, allowed, "", "Unrecognized request argument supplied: {key}")
     need(isinstance(model, str) and bool(model), "you must provide a model parameter")
     if model not in models:
         raise Refused(
@@ -46,7 +57,7 @@ def check(body: dict[str, Any], models: set[str]) -> None:
         _tools(body["tools"])
     messages = body.get("messages")
     need(isinstance(messages, list) and bool(messages), "[] is too short - 'messages'")
-    _History(thinks="reasoner" in str(model)).check(messages or [])
+    _History(thinks=is_other).check(messages or [])
 
 
 def _limits(body: dict[str, Any]) -> None:
@@ -83,7 +94,7 @@ class _History:
     """Validates the messages in one pass, tracking unanswered calls. With `thinks`, reasoning content is accepted."""
 
     def __init__(self, *, thinks: bool) -> None:
-        self.more = {"reasoning_content"} if thinks else set[str]()
+        self.more = THOUGHTS_OF_OTHERS if thinks else set[str]()
         self.open: list[str] = []
         self.seen: set[str] = set()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Protocol = Literal["openai", "responses", "anthropic"]
+Protocol = Literal["openai", "responses", "anthropic", "gemini"]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from typing import Any
 from tests.support.strict_provider import (
     anthropic_rules,
     anthropic_wire,
+    gemini_rules,
+    gemini_wire,
     openai_rules,
     openai_wire,
     responses_rules,
@@ -34,6 +36,7 @@ WIRES: dict[str, Any] = {
     "openai": openai_wire,
     "responses": responses_wire,
     "anthropic": anthropic_wire,
+    "gemini": gemini_wire,
 }
 OPENAI_MODEL = "gpt-4.1"
 ANTHROPIC_MODEL = "claude-haiku-4-5"
@@ -88,6 +91,8 @@ class StrictProvider:
             "OPENAI_BASE_URL": self.openai_base,
             "ANTHROPIC_API_KEY": self.key or "",
             "ANTHROPIC_BASE_URL": self.anthropic_base,
+            "GEMINI_API_KEY": self.key or "",
+            "GEMINI_BASE_URL": self.url,
         }
 
     # received requests
@@ -177,6 +182,8 @@ class StrictProvider:
             await connection.send_json(*self._listing(path), {})
             return True
         received.protocol = PATHS.get(path)
+        if gemini_rules.model_of(path) is not None:
+            received.protocol = "gemini"
         if received.protocol is None:
             await connection.send_json(404, {"error": {"message": f"Invalid URL ({path})"}}, {})
             return True
@@ -212,12 +219,19 @@ class StrictProvider:
         if received.protocol == "responses":
             responses_rules.check(received.body, set(self.models))
             return
+        if received.protocol == "gemini":
+            model = gemini_rules.model_of(received.path.partition("?")[0])
+            gemini_rules.check(received.body, str(model), set(self.models))
+            return
         if "anthropic-version" not in received.headers:
             raise Refused("anthropic-version: header is required")
         anthropic_rules.check(received.body, set(self.models))
 
     def _check_key(self, received: Received) -> None:
-        if received.protocol != "anthropic":
+        if received.protocol == "gemini":
+            good = received.headers.get("x-goog-api-key") == self.key
+            words = "API key not valid. Please pass a valid API key."
+        elif received.protocol != "anthropic":
             azure = received.headers.get("api-key")
             given = f"Bearer {azure}" if azure else received.headers.get("authorization", "")
             words = "Incorrect API key provided" if given else "You didn't provide an API key."
@@ -243,14 +257,15 @@ class StrictProvider:
         return True
 
     async def _reply(self, connection: Connection, received: Received, reply: Reply) -> bool:
-        model, number, body = str(received.body["model"]), received.number, received.body
+        model, number, body = str(received.body.get("model")), received.number, received.body
         if reply.usage is not None and reply.usage.input is None:
             counted = max(
                 1, len(received.raw) // 4 - reply.usage.cache_read - reply.usage.cache_write
             )
             reply = replace(reply, usage=replace(reply.usage, input=counted))
         shape = WIRES[received.protocol or "openai"]
-        if not body.get("stream"):
+        is_streamed = body.get("stream") or ":stream" in received.path
+        if not is_streamed:
             await connection.send_json(200, shape.whole(reply, model, number), reply.wire.headers)
             return True
         if received.protocol == "openai":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from swecli.config.model_entry import THINKING, parse_thinking
+from swecli.llm.base import ChatModel
+from swecli.llm.thinking import in_words
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import CommandContext, command
 
@@ -20,9 +22,18 @@ async def _effort(ctx: CommandContext, args: str) -> None:
         except ValueError as error:
             raise BadInput(f"{error}.") from error
     endpoint = getattr(agent.model, "endpoint", None)
-    thinking = agent.thinking or getattr(endpoint, "thinking", "") or "model default"
-    ctx.screen.line(f"thinking {thinking}")
-    if agent.model.profile.thinking == "none":
-        ctx.screen.note(
-            f"{agent.model.name} is not known to support thinking; the setting is dropped if the service rejects it"
-        )
+    thinking = agent.thinking or getattr(endpoint, "thinking", "")
+    ctx.screen.line(f"thinking {thinking or 'model default'}")
+    if thinking:
+        ctx.screen.note(said_of(agent.model, thinking, agent.settings.max_tokens))
+
+
+def said_of(model: ChatModel, thinking: str, max_tokens: int | None) -> str:
+    """Return what requests to the model have for this level, or that they have nothing."""
+    fields_of = getattr(model, "thinking_sent", None)
+    sent = in_words(fields_of(thinking, model.profile.reserve(max_tokens))) if fields_of else ""
+    if sent:
+        return f"{model.name} is sent {sent}"
+    if thinking == "off" and model.profile.thinking in ("budget", "adaptive"):
+        return f"nothing is sent: {model.name} only thinks when it is asked to"
+    return f"nothing is sent: no field is known with which {model.name} is asked for that"
