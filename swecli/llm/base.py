@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import date
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from swecli.config.settings import Settings
 from swecli.llm.profile import Profile
@@ -22,6 +22,16 @@ class ChatModel(Protocol):
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the answer to one request, without retries. The last chunk has `stop`; a stream that ends without it
         was cut off. Raises a ProviderError (see `models/errors.py`) at any point."""
+        ...
+
+
+@runtime_checkable
+class ThinkingModel(ChatModel, Protocol):
+    """A model of which it is known how a thinking level is asked for."""
+
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the fields of a request that ask for a level, {} if there are none. `limit` is the longest answer in
+        tokens."""
         ...
 
 

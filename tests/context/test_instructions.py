@@ -388,7 +388,7 @@ def test_text_that_nobody_can_see_is_not_sent_and_named(cwd: Path) -> None:
     emoji = "\u26a0\ufe0f Run the tests first."
     (cwd / "AGENTS.md").write_text(f"\ufeff{emoji}{hidden}\u202e\r\nUse tabs.")
     found = load(cwd)
-    assert "\u26a0 Run the tests first.\nUse tabs." in found.text
+    assert "\u26a0\ufe0f Run the tests first.\nUse tabs." in found.text
     assert not set(hidden + "\u202e\ufeff") & set(found.text)
     assert found.notices == ["pkg/deep/AGENTS.md: 14 invisible characters are left out"]
     (cwd / "AGENTS.md").write_text(emoji)

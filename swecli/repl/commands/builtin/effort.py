@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swecli.config.model_entry import THINKING, parse_thinking
-from swecli.llm.base import ChatModel
+from swecli.llm.base import ChatModel, ThinkingModel
 from swecli.llm.thinking import in_words
 from swecli.models.errors import BadInput
 from swecli.repl.commands.base import CommandContext, command
@@ -30,8 +30,9 @@ async def _effort(ctx: CommandContext, args: str) -> None:
 
 def said_of(model: ChatModel, thinking: str, max_tokens: int | None) -> str:
     """Return what requests to the model have for this level, or that they have nothing."""
-    fields_of = getattr(model, "thinking_sent", None)
-    sent = in_words(fields_of(thinking, model.profile.reserve(max_tokens))) if fields_of else ""
+    sent = ""
+    if isinstance(model, ThinkingModel):
+        sent = in_words(model.thinking_sent(thinking, model.profile.reserve(max_tokens)))
     if sent:
         return f"{model.name} is sent {sent}"
     if thinking == "off" and model.profile.thinking in ("budget", "adaptive"):
