@@ -160,7 +160,7 @@ def _read_quoted(line: str, quoted: re.Match[str]) -> Iterator[tuple[str, int]]:
         possible = (end for end in range(behind + 1, tail.end() + 1) if _is_end(line, end))
         for end in reversed(list(islice(possible, _MAX_ENDS))):
             yield name + line[behind:end], end
-        if name.endswith("/"):  # its folder is not meant
+        if name.endswith("/") and not _is_end(line, behind):  # its folder is not meant
             return
     yield name, behind
     if name != quoted[1]:

@@ -22,8 +22,9 @@ from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
 from swecli.review.judge.grounding import _identify, ground, identify_all
 from swecli.review.judge.ledger import recheck_finding, set_state
-from swecli.review.judge.sources import Sources
-from swecli.review.judge.verify import _apply_judgement, _parse_judgement
+from swecli.review.judge.sources import Sources, normalize_code
+from swecli.review.judge.verdicts import Hearing
+from swecli.review.judge.verify import _apply_judgement
 from swecli.review.publish.posting import plan_push
 from swecli.review.read.extract import extract
 from swecli.review.target.diffs import FileDiff, parse_hunks
@@ -247,14 +248,15 @@ def _states() -> Iterator[Figure]:
         {"verdict": "refuted", "path": "a.py", "line": f.line, "quote": q, "why": "w"}
         for f, q in zip(broken, quotes, strict=True)
     ]
+    hearing = Hearing(sources, normalize_code(Path("a.py").read_text()))
     after = [
-        _apply_judgement(f, _parse_judgement(row, sources, "m"))
+        _apply_judgement(f, hearing.read_judgement(row, f, "m"))
         for f, row in zip(broken, rows, strict=True)
     ]
     fixed = sum(f.state == "fixed" for f in after)
     yield Figure("repaired, fixed after a check", f"{fixed} of 40", ">= .90", fixed >= 36)
     wild = [
-        _apply_judgement(f, _parse_judgement({**row, "quote": "not there"}, sources, "m"))
+        _apply_judgement(f, hearing.read_judgement({**row, "quote": "not there"}, f, "m"))
         for f, row in zip(broken, rows, strict=True)
     ]
     loose = sum(f.state == "fixed" for f in wild)
