@@ -30,7 +30,7 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     store = open_store(sessions, asked.folder)
     selected = filter_findings(store.findings(), asked.words)
     rows = tuple(_format_row(finding) for finding in selected)
-    head = ("id", "place", "type", "severity", "state", "message")
+    head = ("id", "place", "state", "problem")
     lines = list[str]()
     if not store.findings():
         lines.append(f"No findings yet. Run {asked.prefix}review.")
@@ -48,10 +48,8 @@ def _format_row(finding: Finding) -> tuple[str, ...]:
     return (
         finding.id,
         finding.place,
-        finding.code_smell_type,
-        finding.severity,
         finding.status,
-        redact(finding.message),
+        f"{finding.code_smell_type} ({finding.severity}): {redact(finding.message)}",
     )
 
 

@@ -24,6 +24,7 @@ class FindingView:
     facts: tuple[tuple[str, str], ...] = ()  # (label, text)
     code: tuple[str, ...] = ()  # its lines with those around them
     diff: tuple[str, ...] = ()  # its suggestion as a unified diff
+    script: tuple[str, ...] = ()  # what was run on both sides of the change
 
     @property
     def line(self) -> str:
@@ -33,6 +34,7 @@ class FindingView:
     def lines(self) -> list[str]:
         lines = [f"{self.place} {self.claim}", ", ".join(self.marks), self.message]
         lines += [f"{label}: {text}" if label else text for label, text in self.facts]
+        lines += [f"    {line}" for line in self.script]
         if self.code:
             lines += ["code:", *self.code]
         return [*lines, *self.diff]
@@ -53,6 +55,7 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
         facts=tuple(_list_facts(finding, history)),
         code=tuple(_show_code(finding, lines)),
         diff=tuple(_show_suggestion(finding, lines)),
+        script=tuple(finding.proof.script.strip("\n").split("\n")) if finding.proof else (),
     )
 
 
@@ -64,11 +67,11 @@ def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[
         facts.append(("reason", finding.reason))
     if finding.judgement is not None:
         facts.append(_describe_judgement(finding.judgement))
-    if finding.proof is not None:
-        facts.append(("script", f"{finding.proof}\n{finding.proof.script.rstrip()}"))
     for change in history:
         line = f"{change.before} → {change.after} by {change.by} {change.why}"
         facts.append((change.at, line.strip()))
+    if finding.proof is not None:  # last: its lines follow
+        facts.append(("script", str(finding.proof)))
     return facts
 
 
