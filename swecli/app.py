@@ -317,6 +317,8 @@ class Runtime:
         """Close the session and the database, and remove the sandbox's temporary files."""
         self.sessions.leave()
         self.sessions.database.close()
+        if self.agent.toolkit.hooks is not None:
+            self.agent.toolkit.hooks.close()
         if self._sandbox is not None:
             self._sandbox.close()
 

@@ -15,6 +15,7 @@ from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
 from swecli.store.sqlite.database import open_database
 from swecli.store.sqlite.files import locate
+from swecli.tools.hooks.files import may_have_hooks
 from swecli.tools.own_programs import NO_RIPGREP, find_program, find_ripgrep
 from swecli.tools.sandbox import Sandbox
 
@@ -103,6 +104,15 @@ def _check_sandbox(start: Start) -> str:
     return sandbox.describe()
 
 
+def _check_hooks(start: Start) -> str:
+    if not may_have_hooks(start):
+        return "none"
+    # late: few use hooks
+    from swecli.actions.hooks import describe_hooks
+
+    return describe_hooks(start)
+
+
 _CHECKS: dict[str, Callable[[Start], str]] = {
     "swecli": lambda start: (
         f"{__version__}, Python {platform.python_version()}, {platform.system()}"
@@ -114,6 +124,7 @@ _CHECKS: dict[str, Callable[[Start], str]] = {
     "tokens": _check_tokens,
     "search": _check_search,
     "sandbox": _check_sandbox,
+    "hooks": _check_hooks,
     "git": lambda start: (
         find_program("git", start.environ, start.cwd)
         or "not installed: files are listed by walking the tree"

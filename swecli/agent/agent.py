@@ -109,6 +109,12 @@ class Agent:
             self._steering.append(text)
         return self._running
 
+    async def admit(self, query: str) -> None:
+        """Ask the hooks on a query before its turn is prepared; what they add is sent with it. Raises BadInput if one
+        refuses it."""
+        if self.toolkit.hooks is not None:
+            self.notes += await self.toolkit.hooks.admit(query)
+
     def prepare(
         self, query: str, attached: str = "", session: Session | None = None, *, enhanced: str = ""
     ) -> Turn:
@@ -145,6 +151,8 @@ class Agent:
     def run(self, turn: Turn, schema: JsonObject | None = None) -> AsyncGenerator[Event, None]:
         """Run a prepared turn, from now on. `schema` is the JSON schema of its answer; None: it is free."""
         self.notes.clear()
+        if self.toolkit.hooks is not None:
+            self.toolkit.hooks.begin_turn()
         jobs = self.ctx.commands.jobs
         jobs.ended = [job for job in jobs.ended if job.name not in turn.ended_jobs]
         self._reopen = ""
@@ -202,7 +210,8 @@ class Agent:
             sessions=sessions,
             skills=ctx.skills,
         )
-        toolkit = Toolkit(ToolRegistry(task_tools), self.permissions, task_ctx, ask)
+        hooks = self.toolkit.hooks.for_task() if self.toolkit.hooks else None
+        toolkit = Toolkit(ToolRegistry(task_tools), self.permissions, task_ctx, ask, hooks=hooks)
         builder = replace(
             self.builder,
             sessions=sessions,
@@ -305,6 +314,7 @@ class Agent:
             observed=self.observed,
             thinking=self.thinking,
             schema=schema,
+            hooks=self.toolkit.hooks,
         )
 
     def specs(self) -> list[ToolSpec]:

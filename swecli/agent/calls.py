@@ -48,6 +48,8 @@ from swecli.tools.base import (
 )
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.guard import Guard
+from swecli.tools.hooks.late import Hooks
+from swecli.tools.hooks.run import HookedRun
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import (
     HeadTail,
@@ -99,6 +101,7 @@ class Toolkit:
     ask: Ask  # asks the user for approval
     user_time: UserTime = field(default_factory=UserTime)  # that questions waited
     below: InstructionsBelow | None = None  # None: the model gets none of folders below
+    hooks: Hooks | None = None  # None: none are asked
 
     @classmethod
     def open(
@@ -144,7 +147,14 @@ class Toolkit:
             skills=skills,
             search=search,
         )
-        return cls(tools, permissions, ctx, ask, below=below), notices
+        run = HookedRun(
+            start,
+            sessions,
+            open_sandbox,
+            guard=lambda: permissions.guard(root, tools),
+            mode=lambda: permissions.mode,
+        )
+        return cls(tools, permissions, ctx, ask, below=below, hooks=Hooks(run)), notices
 
     @property
     def guard(self) -> Guard:
@@ -235,6 +245,11 @@ class CallRunner:
         return self._toolkit.ctx.todos
 
     @property
+    def hooks(self) -> Hooks | None:
+        """The hooks that are asked about the calls, None for none."""
+        return self._toolkit.hooks
+
+    @property
     def user_seconds(self) -> float:
         """Return the seconds in which questions of this program's calls waited for the user, so far."""
         return self._toolkit.user_time.seconds
@@ -261,6 +276,8 @@ class CallRunner:
                     yield Notice(line, "warning")
                 below = self._toolkit.below
                 for line in below.take_notices() if below else ():
+                    yield Notice(line, "warning")
+                for line in self.hooks.take_notices() if self.hooks else ():
                     yield Notice(line, "warning")
 
     async def _run_batch(
@@ -330,7 +347,13 @@ class CallRunner:
         )
         try:
             result, summary = await execute(
-                call, toolkit.tools, ctx, toolkit.permissions, self._ask, problem=problem
+                call,
+                toolkit.tools,
+                ctx,
+                toolkit.permissions,
+                self._ask,
+                problem=problem,
+                hooks=toolkit.hooks,
             )
         except asyncio.CancelledError:  # the call holds its result so far
             if call.result is None:

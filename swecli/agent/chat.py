@@ -53,6 +53,9 @@ class Chat:
             )
             for event in _describe(turn):
                 yield event
+            hooks = self.calls.hooks
+            for line in hooks.take_notices() if hooks else ():
+                yield Notice(line, "warning")
             outcome = "cancelled"
             try:
                 for event in opened.events:

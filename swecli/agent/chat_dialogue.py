@@ -14,7 +14,13 @@ from swecli.agent.turn_state import TurnState
 from swecli.config.settings import Settings
 from swecli.models.context import add_keys
 from swecli.models.errors import ContextOverflow, LimitReached
-from swecli.models.events import ContextMeasured, Event, FinishReason
+from swecli.models.events import (
+    ContextMeasured,
+    Event,
+    FinishReason,
+    Notice,
+    TurnContinued,
+)
 from swecli.models.message import (
     ApiMessage,
     ChatMessage,
@@ -105,9 +111,27 @@ class ChatDialogue:
             self.end = None
             while self.steering:
                 self._add(self.record.store_steering(self.steering.popleft()))
+        events = await self._ask_hooks(message)
         if self.end is None and not await self.calls.may_continue():
             self.end = "loop"
-        return []
+        return events
+
+    async def _ask_hooks(self, message: ChatMessage) -> list[Event]:
+        """Let hooks end the turn, or send the model on after its answer. Returns what the user is told."""
+        hooks = self.calls.hooks
+        if hooks is None:
+            return []
+        events: list[Event] = []
+        reason = await hooks.before_stop(message.content) if self.end == "done" else ""
+        if reason:
+            self.end = None
+            self._add(self.record.store_feedback(reason))
+            events.append(TurnContinued(reason))
+        if self.end in (None, "done") and hooks.end_reason is not None:
+            self.end = "hook"
+            why = f": {hooks.end_reason}" if hooks.end_reason else ""
+            events.append(Notice(f"a hook ended the turn{why}"))
+        return [*events, *(Notice(line, "warning") for line in hooks.take_notices())]
 
     def _add(self, message: ChatMessage) -> None:
         """Append a stored message and the results of its calls to the request."""

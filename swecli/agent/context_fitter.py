@@ -30,7 +30,7 @@ from swecli.context.truncate import (
 )
 from swecli.llm.base import ChatModel
 from swecli.models.context import Epoch, Reduction
-from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.errors import BadInput, ContextFull, ContextOverflow
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage, WrittenCall
 from swecli.models.session import Session
@@ -38,6 +38,7 @@ from swecli.tools.offers import lean_specs
 
 if TYPE_CHECKING:
     from swecli.agent.condenser import Condenser
+    from swecli.tools.hooks.late import Hooks
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class ContextFitter:
     observed: ModelLimits = field(default_factory=ModelLimits)  # outlives a turn
     thinking: str = ""  # the reasoning effort; "": the model's own
     schema: JsonObject | None = None  # of the answer; None: it is free
+    hooks: Hooks | None = None  # asked before a summary; None: none are
 
     async def fit(self, messages: list[ApiMessage], position: StepPosition) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
@@ -160,6 +162,8 @@ class ContextFitter:
         span = epochs.SummarySpan.find(messages, position.interaction, self.session.context.pins)
         if span is None:
             return ()
+        if self.hooks is not None:
+            focus = await self.hooks.before_summary("manual", focus)
         options = self._options(fitting, self._make_condenser(fitting, span, focus))
         assert options.condense is not None, "it is given just above"
         self._store_summary(fitting, await condense_checked(options, options.condense))
@@ -332,11 +336,24 @@ class ContextFitter:
         """Do what `truncate_conversation_if_needed` decides, and reduce further what it leaves too long. Raises
         ContextFull."""
         span = self._find_summary_span(fitting)
-        condenser = self._make_condenser(fitting, span) if span is not None else None
+        condenser = await self._admit_condenser(fitting, span) if span is not None else None
         answer = await truncate_conversation_if_needed(self._options(fitting, condenser))
         self._store_summary(fitting, answer)
         if len(answer.messages) < len(fitting.messages) or not fitting.size.fits:
             self._truncate(fitting, answer.messages)
+
+    async def _admit_condenser(
+        self, fitting: _Fitting, span: epochs.SummarySpan
+    ) -> Condenser | None:
+        """Return what summarises a conversation that is too long, None if a hook refuses a summary."""
+        focus = ""
+        if self.hooks is not None:
+            try:
+                focus = await self.hooks.before_summary("auto", "")
+            except BadInput as refusal:
+                fitting.effects.append(str(refusal))
+                return None
+        return self._make_condenser(fitting, span, focus)
 
     def _make_condenser(
         self, fitting: _Fitting, span: epochs.SummarySpan, focus: str = ""

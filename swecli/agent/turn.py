@@ -30,6 +30,9 @@ from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 
 _AUTOSAVE_INTERVAL = 1.0  # seconds
+_FEEDBACK = (
+    "[A program that the user runs when you stop, a hook, does not let this turn end. It says:]"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -105,6 +108,14 @@ class TurnRecord:
         """Store a line that the user sent to the running turn."""
         notes = disclaim_block(line)
         return self.sessions.append(ChatMessage(Role.USER, line, status=STEER, notes=notes))
+
+    def store_feedback(self, text: str) -> ChatMessage:
+        """Store what a hook says to the running turn: the model reads it where the user would speak, but the user has
+        said nothing."""
+        sent = f"{_FEEDBACK}\n{text}"
+        return self.sessions.append(
+            ChatMessage(Role.USER, sent=sent, status=STEER, notes=disclaim_block(sent))
+        )
 
     def store_facts(self, message: ChatMessage) -> None:
         """Store the retained facts of a message; of a reply when its calls are finished."""

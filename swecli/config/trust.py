@@ -24,14 +24,16 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ApprovedFile:
-    """A file as the user approved it: the SHA-256 of its bytes, and its text for a later comparison."""
+    """A file as the user approved it: the SHA-256 of its bytes, its text for a later comparison, and when that was, as
+    seconds since 1970; None: as long ago as the folder was trusted."""
 
     digest: str
     text: str
+    since: float | None = None
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> ApprovedFile:
-        return cls(hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"))
+    def from_bytes(cls, data: bytes, since: float | None = None) -> ApprovedFile:
+        return cls(hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"), since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class FolderTrust:
         everything: True for a run with `--trust`: each file is used as it is, and nothing is recorded.
         servers: What the user approved of each MCP server that the folder's file names: the entry and what the server
             says of its tools, as one text.
+        hooks: What the user approved of each hook that files of the folder declare, by the hook's place: when it runs,
+            its command, and the scripts that it names, as one text.
     """
 
     root: Path
@@ -52,6 +56,7 @@ class FolderTrust:
     since: float | None = None
     everything: bool = False
     servers: Mapping[str, ApprovedFile] = field(default_factory=dict)
+    hooks: Mapping[str, ApprovedFile] = field(default_factory=dict)
 
     @property
     def is_trusted(self) -> bool:
@@ -146,6 +151,24 @@ class TrustLedger:
         if name in previous.servers:
             rest = {other: file for other, file in previous.servers.items() if other != name}
             self._write(replace(previous, servers=rest))
+
+    def approve_hooks(self, root: Path, texts: Mapping[str, str]) -> None:
+        """Record what the user approved of hooks, by their names. Raises OSError."""
+        previous = self.trust_in(root)
+        now = time.time()
+        hooks = dict(previous.hooks)
+        for name, text in texts.items():
+            file = ApprovedFile.from_bytes(text.encode("utf-8"), now)
+            if name not in hooks or hooks[name].digest != file.digest:
+                hooks[name] = file
+        self._write(replace(previous, hooks=hooks))
+
+    def forget_hooks(self, root: Path) -> int:
+        """Withdraw the approval of all hooks of a folder. Returns how many there were. Raises OSError."""
+        previous = self.trust_in(root)
+        if previous.hooks:
+            self._write(replace(previous, hooks={}))
+        return len(previous.hooks)
 
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
@@ -255,11 +278,18 @@ def _to_json(trust: FolderTrust) -> str:
     }
     if trust.servers:
         value["servers"] = _files_to_json(trust.servers)
+    if trust.hooks:
+        value["hooks"] = _files_to_json(trust.hooks)
     return json.dumps(value, indent=1)  # lone surrogates of a file name are escaped
 
 
 def _files_to_json(files: Mapping[str, ApprovedFile]) -> dict[str, Any]:
-    return {name: {"sha256": file.digest, "text": file.text} for name, file in files.items()}
+    return {name: _file_to_json(file) for name, file in files.items()}
+
+
+def _file_to_json(file: ApprovedFile) -> dict[str, Any]:
+    value: dict[str, Any] = {"sha256": file.digest, "text": file.text}
+    return value if file.since is None else {**value, "since": file.since}
 
 
 def _from_json(value: Any) -> FolderTrust:
@@ -272,13 +302,15 @@ def _from_json(value: Any) -> FolderTrust:
         _files_from_json(value["files"]),
         None if since is None else float(since),
         servers=_files_from_json(value.get("servers", {})),
+        hooks=_files_from_json(value.get("hooks", {})),
     )
 
 
 def _files_from_json(value: Any) -> dict[str, ApprovedFile]:
     files: dict[str, ApprovedFile] = {}
     for name, entry in value.items():
-        file = ApprovedFile(digest=entry["sha256"], text=entry["text"])
+        since = entry.get("since")
+        file = ApprovedFile(entry["sha256"], entry["text"], None if since is None else float(since))
         if not isinstance(file.digest, str) or not isinstance(file.text, str):
             raise TypeError("a digest and a text are strings")
         files[name] = file

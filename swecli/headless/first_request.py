@@ -20,6 +20,7 @@ from swecli.models.message import ModelRequest, ToolSpec
 from swecli.models.session import Session
 from swecli.playbook.team import follow_shared_files
 from swecli.store.session_manager import SessionManager
+from swecli.tools.hooks.files import may_have_hooks
 from swecli.tools.mcp.late import LateServerTools
 from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
@@ -54,6 +55,8 @@ async def send_first_request(
     # plug-ins may add tools, and --window changes a stored session
     changes_window = start.resume is not None and start.settings.origins.get("window") == "flags"
     if specs is None or changes_window or not hasattr(model, "send_early"):
+        return None
+    if may_have_hooks(start):  # they may refuse the prompt, or add to it
         return None
     try:
         session = _open_session(start, model, sessions)

@@ -91,6 +91,7 @@ class _Run:
                 writer.begin()
                 # before anything is awaited: it must survive a kill
                 await self._store(prompt.text)
+                await self.runtime.agent.admit(prompt.text)
                 if is_first:
                     await self._check_anchors()
                 turn = prefetched if is_first else None
@@ -104,7 +105,16 @@ class _Run:
             code = error.exit_code
         # not after an interrupt, nor with a provider that has just failed
         await _reflect(self.runtime, writer, ask=code == 0)
+        await self._end_session()
         return code
+
+    async def _end_session(self) -> None:
+        hooks = self.runtime.agent.toolkit.hooks
+        if hooks is None:
+            return
+        await hooks.end_session("other")
+        for line in hooks.take_notices():
+            self.writer.note(line)
 
     async def _store(self, query: str) -> None:
         """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""

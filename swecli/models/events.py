@@ -12,9 +12,18 @@ from typing import ClassVar, Literal
 from swecli.models.changed_files import ChangedFile, describe_changes
 from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
+from swecli.text import one_line
 
 FinishReason = Literal[
-    "done", "max_turns", "max_budget", "loop", "length", "refusal", "content_filter", "cancelled"
+    "done",
+    "max_turns",
+    "max_budget",
+    "loop",
+    "length",
+    "refusal",
+    "content_filter",
+    "cancelled",
+    "hook",
 ]
 
 
@@ -65,6 +74,16 @@ class TurnFailed(Event):
     hint: str
     exit_code: int
     retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContinued(Event):
+    """The model has answered, and a hook does not let the turn end: it is told the reason, and goes on."""
+
+    reason: str
+
+    def describe(self) -> str:
+        return f"a hook sends the model on: {one_line(self.reason)}"
 
 
 @dataclass(frozen=True, slots=True)

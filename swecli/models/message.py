@@ -122,9 +122,9 @@ class ToolCall:
 
     `result` is the text sent to the model (None: not recorded yet). `error` says for people what went wrong, None if
     nothing did; what became of the call is its `status`. `approved` is None if no approval was needed; `decision` is
-    who decided ("mode", "rule", "user", "session", "headless"), `reason` what the user typed: why it was refused, or
-    the answer to its question. `duration_ms` is wall time; `tokens` is the size of `result` in its message's
-    `encoding`. `effects` is what the call does if it is permitted and succeeds.
+    who decided ("mode", "rule", "user", "session", "headless", "hook"), `reason` what the user typed: why it was
+    refused, or the answer to its question. `duration_ms` is wall time; `tokens` is the size of `result` in its
+    message's `encoding`. `effects` is what the call does if it is permitted and succeeds.
     """
 
     id: str
@@ -324,7 +324,7 @@ class Decision:
     allow: bool
     scope: Literal["once", "session", "project"] = "once"
     reason: str = ""
-    by: Literal["user", "rule", "mode", "session", "headless"] = "user"
+    by: Literal["user", "rule", "mode", "session", "headless", "hook"] = "user"
     answer: str = ""  # to a question that is not about approval; of a plan, its accepted text
     plan_mode: PlanMode = "edits"  # in which an accepted plan is carried out
 

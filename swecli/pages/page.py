@@ -73,7 +73,7 @@ def _session_markdown(session: _Archive) -> str:
             images = "".join(
                 f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ()
             )
-            lines += [f"## T{message['interaction']}: {message['content'].strip()}{images}", ""]
+            lines += [f"## T{message['interaction']}: {_words(message).strip()}{images}", ""]
             continue
         if thoughts := _thoughts(message):
             lines += ["<details><summary>Thoughts</summary>", "", fence(thoughts), "", "</details>"]
@@ -88,6 +88,11 @@ def _session_markdown(session: _Archive) -> str:
             if not changes or _has_failed(call):
                 lines += [fence(_result(call)), ""]
     return "\n".join(lines)
+
+
+def _words(message: _Archive) -> str:
+    """Return what the user said, or where he said nothing what the model was told in his place."""
+    return message["content"] or message.get("sent") or ""
 
 
 def _thoughts(message: _Archive) -> str:
@@ -132,7 +137,7 @@ def _message_values(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:
     is_query = message["role"] == "user"
     return {
         "role": message["role"],
-        "text": message["content"] if is_query else "",
+        "text": _words(message) if is_query else "",
         "images": message.get("images") or (),
         "thoughts": _thoughts(message),
         "html": "" if is_query else str(markdown.render(message["content"])),

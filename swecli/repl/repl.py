@@ -128,6 +128,8 @@ class REPL(Program):
         if not self._startup.is_loaded:
             self._startup.close()
         else:
+            if self.agent.toolkit.hooks is not None:
+                await self.agent.toolkit.hooks.end_session("prompt_input_exit")
             ended_jobs = await self.agent.ctx.commands.jobs.close()
             session = self.session_manager.current_session
             farewell = self._farewell(session) if session is not None else ""

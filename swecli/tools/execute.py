@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import ConfigError, SwecliError
@@ -32,6 +33,10 @@ from swecli.tools.sandbox import Profile
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from swecli.tools.hooks.advice import Advice
+    from swecli.tools.hooks.late import Hooks
+    from swecli.tools.hooks.names import HookedCall
 
 _log = logging.getLogger(__name__)
 
@@ -59,12 +64,13 @@ async def execute(
     permissions: Permissions,
     ask: Ask,
     problem: str | None = None,
+    hooks: Hooks | None = None,
 ) -> tuple[ToolResult, str]:
     """Execute a call and return its result and one-line summary. Raises nothing but CancelledError.
 
-    `problem` is the parse error of the arguments, if any. The outcome is stored in `call`: `result` is the whole text
-    for the model (the caller truncates it), `duration_ms` excludes the wait for the user's answers. On cancellation the
-    result has the output so far (`ctx.progress.output`)."""
+    `problem` is the parse error of the arguments, if any; `hooks` are asked about the call, None: none are. The outcome
+    is stored in `call`: `result` is the whole text for the model (the caller truncates it), `duration_ms` excludes the
+    wait for the user's answers. On cancellation the result has the output so far (`ctx.progress.output`)."""
     question = _TimedAsk(ask)
     ask_plan = partial(_ask_plan, call, question, permissions)
     ctx = replace(
@@ -80,12 +86,20 @@ async def execute(
         tool = _find_tool(call, registry, ctx, problem)
         params = read_arguments(tool, call.parameters)
         planned = _PlannedCall(call, tool, params, tool.plan(params, ctx), ctx)
+        advice = await _ask_before(planned, hooks)
+        planned = _apply_change(planned, advice)
         verdict = permissions.decide(tool, planned.plan, ctx)
+        if advice is not None:
+            verdict = advice.judge(verdict)
+    except asyncio.CancelledError:  # while a hook was asked
+        _mark_cancelled(call)
+        call.result = _CANCELLED
+        raise
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         cause = _find_cause(error, ctx)
         return _store(call, _exception_result(call.name, cause)), _summary_without_plan(call)
     summary = one_line(planned.plan.summary)
-    refusal = await _check_permission(planned, verdict, permissions, ask)
+    refusal = await _check_permission(planned, verdict, permissions, ask, hooks)
     if planned.plan.unattended is not None and call.decision == "headless":
         planned = replace(planned, plan=planned.plan.unattended)
         refusal = None
@@ -98,8 +112,13 @@ async def execute(
         result = await _run_permitted(planned, verdict, question)
     except NeedsMore as more:
         planned = replace(planned, params=more.params, plan=tool.plan(more.params, ctx))
-        result = await _try_again(planned, more, permissions, ask, question)
-    return _store(call, result), summary
+        result = await _try_again(planned, more, permissions, ask, question, advice)
+    if advice is not None:
+        result = advice.add_to(result)
+    result = _store(call, result)
+    if hooks is not None and not result.denied:
+        result = await _ask_after(planned, result, hooks)
+    return result, summary
 
 
 async def _try_again(
@@ -108,10 +127,13 @@ async def _try_again(
     permissions: Permissions,
     ask: Ask,
     question: _TimedAsk,
+    advice: Advice | None,
 ) -> ToolResult:
     """Run a call that needs more than it was allowed, if it is now; else return the result of the first try, and why
     nothing else was done."""
     verdict = permissions.decide(planned.tool, planned.plan, planned.ctx)
+    if advice is not None:
+        verdict = advice.judge(verdict)
     if verdict.outcome == "ask" and not verdict.reason:
         verdict = verdict._replace(reason=first.reason)
     refusal = await _check_permission(planned, verdict, permissions, ask)
@@ -193,10 +215,92 @@ def _choose_profile(planned: _PlannedCall, verdict: PermissionVerdict) -> Profil
     return "read-only" if verdict.only_reads else "workspace"
 
 
+async def _ask_before(planned: _PlannedCall, hooks: Hooks | None) -> Advice | None:
+    """Return what hooks say about a call before it is decided whether it may run; None if there are none."""
+    if hooks is None or not hooks.are_loaded:
+        return None
+    # late: few use hooks
+    from swecli.tools.hooks.advice import Advice
+
+    call = _as_hooked(planned)
+    return Advice(call, await hooks.before_call(call))
+
+
+def _as_hooked(planned: _PlannedCall) -> HookedCall:
+    # late: as above
+    from swecli.tools.hooks.names import HookedCall
+
+    return HookedCall(planned.call, planned.tool, planned.plan, planned.ctx)
+
+
+def _apply_change(planned: _PlannedCall, advice: Advice | None) -> _PlannedCall:
+    """Return the call as a hook has changed it, planned anew, so that what is decided, shown and run is the same.
+    Raises ToolError if its arguments are invalid now."""
+    if advice is None or advice.changed_parameters is None:
+        return planned
+    params = read_arguments(planned.tool, advice.changed_parameters)
+    return replace(planned, params=params, plan=planned.tool.plan(params, planned.ctx))
+
+
+async def _ask_hooks_first(
+    planned: _PlannedCall, verdict: PermissionVerdict, hooks: Hooks | None
+) -> Decision | None:
+    """Return the decision of hooks on a question to the user; None if he is to be asked."""
+    if hooks is None or not hooks.are_loaded:
+        return None
+    # late: as above
+    from swecli.tools.hooks.advice import Advice
+
+    call = _as_hooked(planned)
+    return Advice(call, await hooks.before_question(call)).answer_question(verdict)
+
+
+async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) -> ToolResult:
+    """Let hooks see the result of a call, and return it with what they say. Files that they change count as unread, and
+    are recorded for undo."""
+    call = planned.call
+    if not hooks.are_loaded:
+        return result
+    # late: as above
+    from swecli.tools.hooks.advice import from_hook
+
+    hooked = _as_hooked(planned)
+    if not hooks.has_after(hooked):
+        return result
+    files = planned.ctx.files
+    before = {path: _version(path) for path in files.digests}
+    recording = files.changes.around(()) if files.changes is not None else nullcontext([])
+    async with recording:
+        answer = await hooks.after_call(hooked, result)
+    for path, version in before.items():
+        if _version(path) != version:
+            files.digests.pop(path, None)
+    said = [text for text in (answer.reason if answer.is_refusal else "", answer.context) if text]
+    if not said:
+        return result
+    result = _with_note(result, from_hook("\n".join(said)))
+    call.result = result.for_model
+    return result
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    """Return what differs after each write of a file; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 async def _check_permission(
-    planned: _PlannedCall, verdict: PermissionVerdict, permissions: Permissions, ask: Ask
+    planned: _PlannedCall,
+    verdict: PermissionVerdict,
+    permissions: Permissions,
+    ask: Ask,
+    hooks: Hooks | None = None,
 ) -> ToolResult | None:
-    """Return None if the call may run, otherwise the result that refuses it."""
+    """Return None if the call may run, otherwise the result that refuses it. `hooks` are asked before the user is;
+    None: none are."""
     call = planned.call
     if not planned.tool.kind.is_read_only or verdict.outcome != "allow":
         done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
@@ -209,13 +313,15 @@ async def _check_permission(
         call.approved = False
         call.decision = verdict.by
         call.reason = verdict.reason
+        if verdict.by == "hook":  # it may name the way that is wanted
+            return _error_result(f"Nothing was done: {verdict.reason}", denied=True)
         return _error_result(
             f"Not permitted: {verdict.reason} Do not try to reach the same in another way.",
             denied=True,
         )
     request = _approval_request(planned, verdict, permissions)
     try:
-        decision = await ask(request)
+        decision = await _ask_hooks_first(planned, verdict, hooks) or await ask(request)
     except asyncio.CancelledError:
         _mark_cancelled(call)
         call.result = _CANCELLED
@@ -245,6 +351,9 @@ def _approval_request(
     plan = planned.plan
     rules, label = permissions.suggest_rules(tool, plan, planned.ctx, exact_only=verdict.exact_only)
     file = ""
+    if verdict.by == "hook":  # it is asked again about each call, whatever rules say
+        rules = ()
+        label = ""
     if permissions.saved and rules and not verdict.exact_only:
         file = permissions.saved.writable_file()
     return AskRequest(
@@ -263,6 +372,8 @@ def _approval_request(
 
 def _describe_remedy(plan: ToolPlan, verdict: PermissionVerdict, rule: str) -> str:
     """Return what would end the questions about such calls, "" if a plain yes for the session does."""
+    if verdict.by == "hook":
+        return "the hook would have to allow it"
     if plan.guard_is_for_place and rule:
         return f"a rule for its folder allows it: {rule}"
     if plan.guard_is_for_place:
@@ -313,6 +424,8 @@ async def _ask_plan(call: ToolCall, ask: Ask, permissions: Permissions, text: st
 
 
 def _refusal_text(decision: Decision) -> str:
+    if decision.by == "hook":
+        return f"Nothing was done: {decision.reason}"
     if decision.by == "headless":
         reason = decision.reason or "nobody is there to approve it"
         return f"Not permitted: {reason}. Nothing was done. Continue without it, or state what is needed."

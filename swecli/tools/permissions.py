@@ -29,7 +29,7 @@ class PermissionVerdict(NamedTuple):
     """The decision on a call."""
 
     outcome: Literal["allow", "ask", "deny"]
-    by: Literal["rule", "mode", "session"]
+    by: Literal["rule", "mode", "session", "hook"]
     reason: str = ""  # for user and model
     exact_only: bool = False  # a lasting yes may cover only this exact subject
     only_reads: bool = False  # it is allowed because it changes nothing

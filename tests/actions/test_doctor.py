@@ -15,7 +15,7 @@ from tests.support.shell import Run
 def test_all_checks_pass_on_a_new_installation_and_no_database_is_created(run: Run) -> None:
     outcome = run("doctor")
     assert outcome.code == 0, outcome.out
-    assert [line[:3] for line in outcome.out.splitlines()] == ["ok "] * 9
+    assert [line[:3] for line in outcome.out.splitlines()] == ["ok "] * 10
     assert "none yet" in outcome.out
     assert not Paths.find(os.environ).database.exists()
 

@@ -13,6 +13,7 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, SwecliError, UsageError
+from swecli.models.message import STEER, ChatMessage, Role
 from swecli.pages.page import FORMATS, format_session
 from swecli.store.session_files.importing import import_session
 from tests.support.command_context import ScriptedContext
@@ -207,3 +208,12 @@ async def test_exporting_to_an_unknown_format_or_a_missing_folder_is_an_error(
 async def test_exporting_a_session_without_turns_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to export"):
         await ScriptedContext(make_runtime([])).type("/export")
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+async def test_an_export_shows_what_a_hook_said_where_the_user_said_nothing(form: str) -> None:
+    runtime = make_runtime(["Done."])
+    await run_turn(runtime, "mend it", learn=False)
+    said = ChatMessage(Role.USER, sent="run the tests", status=STEER)
+    runtime.sessions.append(said)
+    assert "run the tests" in format_session(form, export_session(runtime))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.config.project_files import find_project_files
-from swecli.config.trust import FolderTrust, TrustLedger
+from swecli.config.trust import ApprovedFile, FolderTrust, TrustLedger
 from swecli.models.action import Action, ActionResult, Family, Invocation, Need, Words
 from swecli.models.errors import BadInput, StoreError
 from swecli.regular_files import read_regular
@@ -22,11 +22,11 @@ def list_(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     rows: list[tuple[str, ...]] = []
     for trust in folders:
         remark = "" if trust.root.is_dir() else "folder is gone"
-        counts = (str(len(trust.approved)), str(len(trust.servers)))
+        counts = (str(len(trust.approved)), str(len(trust.servers)), str(len(trust.hooks)))
         rows.append((str(trust.root), _format_since(trust), *counts, remark))
     empty = () if rows else ("No folder is trusted. Run /trust in a session to trust one.",)
     value = [_as_json(trust) for trust in folders]
-    head = ("folder", "since", "files", "MCP servers", "")
+    head = ("folder", "since", "files", "MCP servers", "hooks", "")
     return ActionResult(value, (*empty, *problems), head=head, rows=tuple(rows))
 
 
@@ -37,9 +37,10 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     if problem := ledger.problem_of(root):
         raise BadInput(problem)
     trust = ledger.trust_in(root)
-    if not trust.is_trusted:
+    if not trust.is_trusted and not trust.hooks:
         return ActionResult(None, (f"{root} is not trusted.",), code=1)
-    lines = [f"{root}, trusted since {_format_since(trust)}"]
+    since = f"trusted since {_format_since(trust)}" if trust.is_trusted else "not trusted"
+    lines = [f"{root}, {since}"]
     for name in sorted(trust.approved):
         lines += _compare(trust, name)
     # late: as for `_compare`
@@ -52,7 +53,13 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
         f"  MCP server {name}: {trust.servers[name].digest[:12]}; its tools: /mcp get {name}"
         for name in sorted(trust.servers)
     ]
+    lines += [_describe_hook(name, trust.hooks[name]) for name in sorted(trust.hooks)]
     return ActionResult(_as_json(trust), tuple(lines))
+
+
+def _describe_hook(name: str, hook: ApprovedFile) -> str:
+    when = f", approved {_format_time(hook.since)}" if hook.since is not None else ""
+    return f"  hook {name}: {hook.digest[:12]}{when}; what changed since: /hooks"
 
 
 def _compare(trust: FolderTrust, name: str) -> list[str]:
@@ -107,12 +114,23 @@ def _find_root(asked: Invocation) -> Path:
 
 
 def _format_since(trust: FolderTrust) -> str:
-    if trust.since is None:  # of its servers only
+    if trust.since is None:  # of its servers or hooks only
         return ""
-    return f"{datetime.fromtimestamp(trust.since):%Y-%m-%d %H:%M}"
+    return _format_time(trust.since)
+
+
+def _format_time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
 
 
 def _as_json(trust: FolderTrust) -> dict[str, object]:
     files = {name: file.digest for name, file in trust.approved.items()}
     servers = {name: server.digest for name, server in trust.servers.items()}
-    return {"folder": str(trust.root), "since": trust.since, "files": files, "servers": servers}
+    hooks = {name: hook.digest for name, hook in trust.hooks.items()}
+    return {
+        "folder": str(trust.root),
+        "since": trust.since,
+        "files": files,
+        "servers": servers,
+        "hooks": hooks,
+    }

@@ -43,6 +43,7 @@ _STOP_MESSAGES = {  # what happened and what to do, by the reason of the end
         "Rephrase the request, or choose another model with -m.",
     ),
     "content_filter": ("The service withheld the rest of the answer.", "Rephrase the request."),
+    "hook": ("A hook ended the turn.", "See swecli hooks list."),
 }
 
 

@@ -226,7 +226,8 @@ def _reactions_during(
     messages: Iterable[ChatMessage], calls: Iterable[CallDigest], outcome: str
 ) -> Iterator[Reaction]:
     for message in messages:
-        if message.role is Role.USER and not message.is_query:
+        # what a hook said has no words of the user
+        if message.role is Role.USER and not message.is_query and message.content:
             yield Reaction("message", _shorten_reaction(redact(message.content)), "during")
     for call in calls:
         if call.is_refused_by_user:

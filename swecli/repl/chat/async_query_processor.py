@@ -44,8 +44,12 @@ class AsyncQueryProcessor:
         interaction = 0
         has_output = False
         try:
+            await self._admit(query)
             turn = program.agent.prepare(query)
-        except BadInput:  # nothing was sent: put the query back into the input line
+        except (
+            BadInput,
+            asyncio.CancelledError,
+        ):  # nothing was sent: put the query back into the input line
             program.session_manager.drop_query()
             program.set_draft(query)
             raise
@@ -68,6 +72,13 @@ class AsyncQueryProcessor:
                 program.queue.put(line)
             if interaction:
                 program.start_learning(interaction)
+
+    async def _admit(self, query: str) -> None:
+        """Ask the hooks on a query, which may take a while. Raises BadInput if one refuses it."""
+        hooks = self._program.agent.toolkit.hooks
+        if hooks is not None and hooks.exist:
+            with self._program.renderer.working("Asking hooks"):
+                await self._program.agent.admit(query)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
         """Run the user's command and print its output, of a long one the end; with `share` add it to the next message.

@@ -22,6 +22,7 @@ _TURN_STOPS = {
     "refusal": "stopped: the model refused to answer",
     "content_filter": "stopped: the service withheld the rest of the answer",
     "cancelled": "interrupted",
+    "hook": "stopped: a hook ended the turn",
 }
 _MAX_REMARK = 2_000  # characters
 

@@ -211,7 +211,7 @@ class Renderer:
                 self._finish_streams()
                 self._is_retrying = False
                 self._activity.set_label("Thinking")
-            case events.FilesChanged():
+            case events.FilesChanged() | events.TurnContinued():
                 self._finish_streams()
                 self._print_remark(event_lines.render_remark(event))
             case events.TurnFinished():

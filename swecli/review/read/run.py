@@ -178,5 +178,6 @@ def _make_runner(job: ReviewJob) -> CallRunner:
         files=replace(agent.ctx.files, digests={}),
         todos=[],
     )
-    kit = Toolkit(review_tools(agent.tools), agent.permissions, ctx, _deny)
+    hooks = agent.toolkit.hooks.for_task() if agent.toolkit.hooks else None
+    kit = Toolkit(review_tools(agent.tools), agent.permissions, ctx, _deny, hooks=hooks)
     return CallRunner(kit, job.sessions, limit, agent.counter, repeats=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from prompt_toolkit.input import PipeInput
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput
@@ -16,7 +17,10 @@ from swecli.models.message import ApiMessage
 from swecli.models.playbook import Delta, Op
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
 from swecli.repl.footer import Footer
-from tests.support.runtime import make_runtime, run_turn
+from swecli.repl.repl import REPL
+from tests.support.hooks import approve_hooks, declare
+from tests.support.runtime import make_runtime, make_start, run_turn
+from tests.support.screenless import ENTER, play
 
 
 def prepare_messages(runtime: Runtime, query: str, enhanced: str) -> list[ApiMessage]:
@@ -95,3 +99,33 @@ async def test_the_output_of_an_interrupted_shell_line_is_printed_and_sent_to_th
 async def test_a_shell_line_with_invalid_characters_is_refused(command: str) -> None:
     with pytest.raises(BadInput):
         await make_runtime().agent.toolkit.shell(command)
+
+
+async def test_a_query_that_a_hook_refuses_is_put_back_into_the_prompt() -> None:
+    declare(Path.cwd(), ("UserPromptSubmit", "", "echo not today >&2; exit 2"))
+    approve_hooks(make_start())
+    drafts: list[str] = []
+
+    def leave_at_the_draft(pipe: PipeInput, repl: REPL) -> None:
+        def take(text: str, offered: bool = False) -> None:
+            drafts.append(text)
+            asyncio.get_running_loop().call_later(0.1, repl.quit)
+
+        repl.set_draft = take  # type: ignore[method-assign]
+
+    run = await play(f"do it{ENTER}", ["ok"], hooks=leave_at_the_draft)
+    assert "A hook refuses this message: not today" in run.text
+    assert drafts == ["do it"]
+    assert not run.model.requests
+
+
+async def test_hooks_add_to_a_query_and_are_told_of_the_end_of_the_session() -> None:
+    declare(
+        Path.cwd(),
+        ("UserPromptSubmit", "", "echo the build is red"),
+        ("SessionEnd", "", "cat > ended"),
+    )
+    approve_hooks(make_start())
+    run = await play(f"do it{ENTER}/exit{ENTER}", ["ok"])
+    assert "the build is red" in str(run.model.requests[0].messages[-1])
+    assert '"reason": "prompt_input_exit"' in Path("ended").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from swecli.models.counts import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.text import short_path
+from swecli.tools.hooks.files import may_have_hooks
 
 
 @command(concurrent="*")
@@ -26,7 +27,18 @@ async def _status(ctx: CommandContext, args: str) -> None:
         ("session", f"{title} · {turns} · {session.id}"),
         ("database", str(runtime.sessions.database.path or "sqlite://")),
         ("sandbox", sandbox.describe() if sandbox else "none"),
+        *_hooks(ctx),
         ("learning", "on" if runtime.learning.enabled else "off"),
         ("pending", waiting),
     ]
     ctx.screen.columns(rows)
+
+
+def _hooks(ctx: CommandContext) -> list[tuple[str, str]]:
+    """Return the row on the hooks; none if no file declares any."""
+    if not may_have_hooks(ctx.runtime.start):
+        return []
+    # late: few use hooks
+    from swecli.actions.hooks import describe_hooks
+
+    return [("hooks", describe_hooks(ctx.runtime.start))]

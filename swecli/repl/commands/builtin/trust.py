@@ -13,6 +13,7 @@ from swecli.models.errors import StoreError
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
 from swecli.text import short_path
+from swecli.tools.hooks.files import may_have_hooks
 
 # of a changed file's differences, so that the question and the list above it stay in view
 _MAX_ROWS = 40
@@ -90,5 +91,7 @@ def _confirm(ctx: CommandContext, trust: FolderTrust, pending: dict[Path, bytes]
     )
     if any(path.name == "config.toml" for path in pending):
         ctx.screen.note("its settings apply from the next start")
+    if may_have_hooks(ctx.runtime.start):
+        ctx.screen.note("/hooks lists its hooks, and /hooks approve shows what they run")
     if any(path.name == MCP_SERVERS for path in pending):
         ctx.screen.note("/mcp lists its MCP servers, and /mcp approve NAME shows the tools of one")

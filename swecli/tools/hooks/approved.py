@@ -1,0 +1,164 @@
+"""The hooks of the user and the project: which of them run, because the user approved them as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from swecli.config.paths import project_root
+from swecli.config.project_files import is_inside
+from swecli.config.settings import Start
+from swecli.config.trust import ApprovedFile, TrustLedger
+from swecli.models.json_value import JsonObject
+from swecli.regular_files import read_regular
+from swecli.tools.commands.named_files import named_files
+from swecli.tools.commands.syntax import loose_words, split_statements
+from swecli.tools.files import digest
+from swecli.tools.hooks.declared import Hook, HookFile, parse_hooks
+from swecli.tools.hooks.files import project_files, user_file
+
+Scope = Literal["project", "user"]
+_PROJECT = re.compile(r'"?\$(?:CLAUDE_PROJECT_DIR\b|\{CLAUDE_PROJECT_DIR\})"?')
+_SHOWN_BYTES = 200_000  # of a script: nobody reads a longer one before he approves it
+_MOST_BYTES = 50_000_000  # hashed of one: some 50 ms
+
+
+class HookState(StrEnum):
+    """Whether a hook runs. The value says it to the user."""
+
+    ON = "on"
+    NEW = "not approved yet"
+    CHANGED = "changed since you approved it"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHook:
+    """A hook of a file, and what the user approved of it.
+
+    Attributes:
+        root: The project's root, or the folder of the user's file.
+        cwd: The folder that it runs in.
+        approved: All that was approved in that folder, by the names of hooks.
+    """
+
+    hook: Hook
+    scope: Scope
+    root: Path
+    cwd: Path
+    approved: Mapping[str, ApprovedFile]
+
+    def record(self, *, outside: bool) -> str:
+        """Return what an approval is about, as a text: when the hook runs, the command, whether that runs outside the
+        sandbox, and each line of the scripts in the project that it names."""
+        value: JsonObject = {**self.hook.to_json(), "outside": outside, "scripts": self.scripts}
+        return json.dumps(value, indent=1)
+
+    @property
+    def scripts(self) -> dict[str, list[str]]:
+        """The lines of the files in the project that the command names, as they are now, by their paths: also of those
+        that may be no programs, but not of those that it writes its output to."""
+        return {str(path): _lines(self.root / path) for path in self._script_paths()}
+
+    @property
+    def places(self) -> list[Path]:
+        """What it has to see of the project to run: the folders of its scripts, for what these load, but of the root
+        only the scripts themselves."""
+        files = [self.root / path for path in self._script_paths()]
+        return [file if file.parent == self.root else file.parent for file in files]
+
+    @property
+    def runs_outside(self) -> bool:
+        """Whether it runs outside the sandbox: one of the user's own, and one that he approved so."""
+        return self.scope == "user" or self._is_approved(outside=True)
+
+    @property
+    def state(self) -> HookState:
+        if self.runs_outside or self._is_approved(outside=False):
+            return HookState.ON
+        return HookState.CHANGED if self.hook.name in self.approved else HookState.NEW
+
+    def _is_approved(self, *, outside: bool) -> bool:
+        """Return whether exactly this was approved, also under another name: hooks may change their places."""
+        wanted = ApprovedFile.from_bytes(self.record(outside=outside).encode()).digest
+        return any(file.digest == wanted for file in self.approved.values())
+
+    def _script_paths(self) -> list[Path]:
+        texts = [
+            _PROJECT.sub(str(self.root), text) for text in (self.hook.command, *self.hook.args)
+        ]
+        statements = [statement for text in texts for statement in split_statements(text)]
+        words = [word for statement in statements for word in loose_words(statement.read_text)]
+        root = self.root.resolve()
+        named = {path for folder in (root, self.cwd) for path in named_files(folder, words)}
+        return sorted(path.relative_to(root) for path in named)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHooks:
+    """The hooks of a run in the order of their files, and a line for each thing that cannot be used."""
+
+    hooks: tuple[KnownHook, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_hooks(start: Start) -> KnownHooks:
+    """Return the hooks of the user and the project. Never raises for a file."""
+    ledger = TrustLedger.find(start.paths)
+    own_file = user_file(start)
+    own = _read(own_file, str(own_file))
+    known = [KnownHook(hook, "user", own_file.parent, own_file.parent, {}) for hook in own.hooks]
+    problems = [*own.problems]
+    root = project_root(start.cwd)
+    found: list[Hook] = []
+    for path in project_files(start):
+        name = path.relative_to(root).as_posix()
+        if path.exists() and not is_inside(path, root):
+            problems.append(f"{name} is a link that leads out of the project")
+            continue
+        file = _read(path, name)
+        found += file.hooks
+        problems += file.problems
+    if found:
+        approved = ledger.trust_in(root).hooks
+        cwd = start.cwd.resolve()
+        known += [KnownHook(hook, "project", root, cwd, approved) for hook in _each_once(found)]
+    return KnownHooks(tuple(known), tuple(problems))
+
+
+def _read(file: Path, name: str) -> HookFile:
+    try:
+        return parse_hooks(read_regular(file), name)
+    except FileNotFoundError:
+        return HookFile()
+    except OSError as error:
+        return HookFile(problems=(f"{name} cannot be read: {error.strerror}",))
+
+
+def _each_once(hooks: list[Hook]) -> Iterator[Hook]:
+    """Yield hooks without those that say the same as an earlier one, in another file."""
+    seen: set[str] = set()
+    for hook in hooks:
+        text = json.dumps(hook.to_json())
+        if text not in seen:
+            seen.add(text)
+            yield hook
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a script; of one that is no text, or large, its digest."""
+    data = b""
+    with suppress(OSError):  # gone meanwhile: as if it were empty
+        data = read_regular(path, _MOST_BYTES)
+    text = data.decode("utf-8", "replace")
+    is_text = "\0" not in text and text.encode() == data and len(data) <= _SHOWN_BYTES
+    return (
+        text.splitlines(keepends=True)
+        if is_text
+        else [f"{len(data):,} bytes, SHA-256 {digest(data)}"]
+    )
