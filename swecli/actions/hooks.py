@@ -69,6 +69,10 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
     outside = "--outside" in asked.flags
     if asked.words:
         chosen = [hooks[number - 1] for number in _numbers(asked, len(hooks))]
+        if brought := [one for one in chosen if one.plugin is not None]:
+            raise BadInput(
+                f"{brought[0].hook.name} comes with a plug-in: it was approved with that."
+            )
         if own := [one for one in chosen if one.scope == "user"]:
             raise BadInput(f"{own[0].hook.name} is yours: it runs without an approval.")
     else:

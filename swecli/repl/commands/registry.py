@@ -1,8 +1,9 @@
-"""Discover slash commands: built-in ones, declared actions, those of installed packages and of a trusted project.
+"""Discover slash commands: built-in ones, declared actions, those of installed packages, of the user's plug-ins and of
+a trusted project.
 
-A project defines commands as Markdown templates in `.agents/commands` or `.claude/commands`, which are sent as queries.
-`$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. The
-front matter has `description` and `argument-hint`.
+A project defines commands as Markdown templates in `.agents/commands` or `.claude/commands`, a plug-in in `commands`.
+They are sent as queries. `$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the
+arguments are appended. The front matter has `description` and `argument-hint`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swecli.config.front_matter import front_matter
+from swecli.config.paths import Paths
+from swecli.config.plugin_places import fill_in, may_have_plugins
 from swecli.config.project_files import find_command_files, is_inside
 from swecli.config.trust import FolderTrust
 from swecli.discovery import find_declared, index_by_name
@@ -23,6 +27,9 @@ from swecli.repl.commands.actions import derived_commands
 from swecli.repl.commands.base import Command, CommandContext
 from swecli.similar_names import similar_names
 from swecli.text import decode_text
+
+if TYPE_CHECKING:
+    from swecli.config.plugins import Plugin
 
 _ENTRY_POINTS = "swecli.commands"
 _MAX_LENGTH = 32_768  # characters
@@ -46,13 +53,15 @@ class CommandTable:
         )
 
     @classmethod
-    def discover(cls, trust: FolderTrust | None = None) -> CommandTable:
-        """Find the built-in commands, those of installed packages, and the trusted ones of a project with unused
-        names."""
+    def discover(cls, trust: FolderTrust | None = None, paths: Paths | None = None) -> CommandTable:
+        """Find the built-in commands, those of installed packages, of the plug-ins of these directories, and the
+        trusted ones of a project with unused names."""
         declared = find_declared(builtin, Command, _ENTRY_POINTS)
         # a package may add commands, not replace one: that is a NameClash
         own_forms = find_declared(builtin, Command)
         table = cls([*declared, *derived_commands(own_forms)])
+        if paths is not None and may_have_plugins(paths):
+            table._add_plugins(paths)
         if trust is not None:
             table.add_project(trust)
         return table
@@ -61,6 +70,19 @@ class CommandTable:
         """Add the trusted commands of a project whose names are not used yet."""
         added = [command for command in _project_commands(trust) if self.find(command.name) is None]
         self._replace([*self.commands, *added])
+
+    def _add_plugins(self, paths: Paths) -> None:
+        """Add the commands of plug-ins, each as `PLUGIN:NAME` if its name is used already."""
+        # late: few have plug-ins
+        from swecli.config.plugins import read_plugins
+
+        for plugin in read_plugins(paths).plugins:
+            for path in plugin.folder.commands:
+                name = path.stem.lower()
+                if self.find(name) is not None:
+                    name = f"{plugin.name}:{name}"
+                if command := _plugin_command(name, path, plugin):
+                    self._replace([*self.commands, command])
 
     def find(self, name: str) -> Command | None:
         """Return the command with this name or alias (case-insensitive), or None."""
@@ -73,6 +95,17 @@ class CommandTable:
         if len(word) > 1:
             words = [candidate for candidate in self._by_word if candidate.startswith(word)] + words
         return list(dict.fromkeys(self._by_word[candidate].name for candidate in words))[:count]
+
+
+def _plugin_command(name: str, path: Path, plugin: Plugin) -> Command | None:
+    """Return the command of a plug-in's file; None if nobody could type its name, or the file cannot be read."""
+    if not re.fullmatch(r"[\w.:-]+", name):
+        return None
+    try:
+        text = decode_text(read_regular(path))
+    except OSError:
+        return None
+    return _make_command(name, path, fill_in(text, plugin.variables))
 
 
 def _project_commands(trust: FolderTrust) -> list[Command]:

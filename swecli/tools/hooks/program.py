@@ -16,6 +16,7 @@ from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.hooks.answers import Answer, failed, read_answer
 from swecli.tools.hooks.approved import KnownHook
+from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox
@@ -76,6 +77,10 @@ class _Streams:
 async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -> ProcessExit:
     hook = known.hook
     env = child_environment(place.environ) | {"CLAUDE_PROJECT_DIR": str(place.project)}
+    written: tuple[str, ...] = ()
+    if known.plugin is not None:
+        env |= known.plugin.variables
+        written = (make_data_folder(known.plugin),)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     argv = [hook.command, *hook.args] if hook.args else [shell, "-c", hook.command]
     has_folder = place.cwd.is_dir()
@@ -89,7 +94,7 @@ async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -
             timeout=hook.time_limit,
             on_output=streams.on_output,
             on_note=streams.on_note,
-            more=More(shown=(str(shown), *map(str, known.places))),
+            more=More(shown=(str(shown), *map(str, known.places)), written=written),
             stdin=streams.stdin,
             stderr=streams.stderr,
         )
