@@ -160,6 +160,8 @@ def _describe_place(one: KnownHook, start: Start, *, outside: bool) -> str:
         return "not at all: the setting sandbox is required, and there is none"
     if sandbox.problem:
         return f"as you, because there is no sandbox: {sandbox.problem}"
+    if one.plugin is not None and one.plugin.approval.network:
+        return "in the sandbox, with network: writes only in this folder and one of its own"
     return "in the sandbox: no network, writes only in this folder"
 
 

@@ -102,7 +102,8 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
         source, tree.entries, network="--network" in asked.flags, outside="--outside" in asked.flags
     )
     previous = _previous(start, folder.name, asked)
-    if previous == approval and copy_of(start.paths, folder.name, tree).is_dir():
+    is_used = any(plugin.name == folder.name for plugin in read_plugins(start.paths).plugins)
+    if previous == approval and is_used:
         line = f"{folder.name} is added already, and its folder is {_IS_SAME}"
         return ActionResult({"added": folder.name, "changed": False}, (line,))
     shown = [*_describe(folder, approval), *(f"  {line}" for line in tree.problems)]
@@ -185,8 +186,8 @@ def remove_plugin(start: Start, asked: Invocation) -> ActionResult:
             ledger.forget_server(place, server)
     except OSError as error:
         raise _not_recorded(error) from error
-    remove_tree(str(place / name))
-    _remove_if_empty(place)
+    is_last = not ledger.trust_in(place).plugins
+    remove_tree(str(place if is_last else place / name))
     return ActionResult({"removed": name}, (f"{name} is removed",))
 
 

@@ -87,6 +87,11 @@ class Plugin:
         }
 
     @property
+    def environment(self) -> dict[str, str]:
+        """The variables that its programs get. Python keeps no compiled files: in the copy they would be a change."""
+        return {**self.variables, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    @property
     def is_literal(self) -> bool:
         """Whether its servers' entries have no variables but those of the format, and others are text."""
         return self.folder.format is PluginFormat.AGENT_PLUGINS

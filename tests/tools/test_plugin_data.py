@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from swecli.config.plugin_tree import read_tree
 from swecli.tools.errors import ToolError
 from swecli.tools.guard import Guard
 from swecli.tools.mcp.connections import Connections
@@ -104,6 +105,19 @@ async def test_a_server_of_claude_code_starts_in_the_workspace_with_both_names(n
     files = {".mcp.json": {"mcpServers": {"own": entry}}, "raw.py": RAW.read_text()}
     plugin = await add(make_start(), claude_plugin(files=files))
     assert plugin.variables[name] in await _call("own", name=name)
+
+
+async def test_a_python_program_outside_the_sandbox_leaves_the_copy_as_it_is() -> None:
+    start = make_start()
+    hook = _hooks('python3 "${CLAUDE_PLUGIN_ROOT}/hook.py"')
+    files = {"hooks/hooks.json": hook, "hook.py": "import rules\n", "rules.py": "x = 1\n"}
+    plugin = await add(start, claude_plugin(files=files), "--outside")
+    call = calls(("run_command", {"command": "touch ran", "access": "write"}))
+    runtime = make_runtime([call, "done"], mode="auto")
+    await runtime.agent.admit("do it")
+    await run_turn(runtime, "do it", learn=False)
+    assert Path("ran").exists()
+    assert read_tree(plugin.root).entries == plugin.approval.entries
 
 
 async def test_after_an_update_its_tools_are_asked_about_again() -> None:

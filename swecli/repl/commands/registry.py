@@ -81,7 +81,8 @@ class CommandTable:
                 name = path.stem.lower()
                 if self.find(name) is not None:
                     name = f"{plugin.name}:{name}"
-                if command := _plugin_command(name, path, plugin):
+                command = _plugin_command(name, path, plugin)
+                if command is not None and self.find(name) is None:
                     self._replace([*self.commands, command])
 
     def find(self, name: str) -> Command | None:

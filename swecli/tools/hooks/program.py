@@ -77,10 +77,11 @@ class _Streams:
 async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -> ProcessExit:
     hook = known.hook
     env = child_environment(place.environ) | {"CLAUDE_PROJECT_DIR": str(place.project)}
-    written: tuple[str, ...] = ()
+    more = More(shown=(str(shown), *map(str, known.places)))
     if known.plugin is not None:
-        env |= known.plugin.variables
+        env |= known.plugin.environment
         written = (make_data_folder(known.plugin),)
+        more = replace(more, network=known.plugin.approval.network, written=written)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     argv = [hook.command, *hook.args] if hook.args else [shell, "-c", hook.command]
     has_folder = place.cwd.is_dir()
@@ -94,7 +95,7 @@ async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -
             timeout=hook.time_limit,
             on_output=streams.on_output,
             on_note=streams.on_note,
-            more=More(shown=(str(shown), *map(str, known.places)), written=written),
+            more=more,
             stdin=streams.stdin,
             stderr=streams.stderr,
         )

@@ -60,7 +60,7 @@ def _program_of(
         argv = ["/bin/sh", "-c", _IN_FOLDER, "sh", entry.cwd, *argv]
     env, written = entry.env, tuple[str, ...]()
     if server.plugin is not None:
-        env = {**env, **server.plugin.variables}
+        env = {**env, **server.plugin.environment}
         try:
             written = (make_data_folder(server.plugin),)
         except OSError as error:

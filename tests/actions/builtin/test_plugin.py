@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.config import plugins
 from swecli.config.plugin_folder import read_plugin
 from swecli.context.project import find_skills
 from swecli.repl.commands.registry import CommandTable
@@ -101,6 +102,17 @@ def test_a_folder_that_is_gone_is_said_and_its_copy_used(run: Run, folder: Path)
     assert "There is no folder" in run("plugin", "add", str(folder)).err
 
 
+def test_a_copy_that_was_changed_is_made_again(run: Run, folder: Path) -> None:
+    run("plugin", "add", str(folder), "--yes")
+    [record] = json.loads(run("plugin", "list", "--json").out)
+    Path(record["folder"], "hook.py").write_text("print('other')\n")
+    plugins._read.cache_clear()  # as in a new process
+    assert "is not what you approved" in run("plugin").out
+    assert "tools is added: what" in run("plugin", "add", str(folder), "--yes").out
+    assert Path(record["folder"], "hook.py").read_text() == "print('hook')\n"
+    assert "as you approved it" in run("plugin").out
+
+
 def test_a_second_one_of_the_same_name_is_refused(run: Run, folder: Path) -> None:
     run("plugin", "add", str(folder), "--yes")
     other = folder.rename(folder.with_name("elsewhere"))
@@ -171,6 +183,15 @@ async def test_a_session_has_its_skills_and_commands(
     assert sent == [f"Ship now by {plugin.root}/x."]
     assert table.find("tools:help") is not None
     assert table.find("help") is not table.find("tools:help")
+
+
+async def test_of_three_commands_of_one_name_the_first_two_can_be_typed() -> None:
+    start = make_start()
+    files = {f"commands/{folder}/x.md": f"From {folder}." for folder in "abc"}
+    await add(start, claude_plugin(files=files))
+    table = CommandTable.discover(start.read_trust(), start.paths)
+    assert table.find("x") is not None
+    assert table.find("tools:x") is not None
 
 
 async def test_a_skill_whose_name_is_none_goes_by_its_folder() -> None:
