@@ -107,7 +107,10 @@ async def test_a_server_of_claude_code_starts_in_the_workspace_with_both_names(n
     assert plugin.variables[name] in await _call("own", name=name)
 
 
-async def test_a_python_program_outside_the_sandbox_leaves_the_copy_as_it_is() -> None:
+async def test_a_python_program_outside_the_sandbox_leaves_the_copy_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     start = make_start()
     hook = _hooks('python3 "${CLAUDE_PLUGIN_ROOT}/hook.py"')
     files = {"hooks/hooks.json": hook, "hook.py": "import rules\n", "rules.py": "x = 1\n"}
