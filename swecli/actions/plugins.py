@@ -152,10 +152,11 @@ def _use(start: Start, name: str, approval: Approval, copy: Path) -> None:
     OSError."""
     place = copy_of(start.paths, name, PluginTree(approval.entries))
     _approve(start, name, approval)
-    place.parent.mkdir(mode=0o700, exist_ok=True)
-    for other in place.parent.iterdir():
-        if other != data_of(start.paths, name):
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for other in place.parent.parent.iterdir():
+        if other not in (place.parent, data_of(start.paths, name)):
             remove_tree(str(other))
+    remove_tree(str(place))  # it is there if it is not what was approved
     copy.rename(place)
 
 

@@ -127,8 +127,9 @@ NONE = Plugins()
 
 
 def copy_of(paths: Paths, name: str, tree: PluginTree) -> Path:
-    """Return the folder of a plug-in's copy: another one for each state of its files."""
-    return plugins_folder(paths) / name / tree.digest[:_FOLDER_LENGTH]
+    """Return the folder of a plug-in's copy: another one for each state of its files. It is called like the plug-in:
+    some in Python import themselves by that name."""
+    return plugins_folder(paths) / name / tree.digest[:_FOLDER_LENGTH] / name
 
 
 def data_of(paths: Paths, name: str) -> Path:

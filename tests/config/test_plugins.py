@@ -86,6 +86,12 @@ async def test_a_damaged_record_uses_nothing() -> None:
     assert "the record of your approval is damaged" in known.problems[0]
 
 
+async def test_the_copy_is_called_like_the_plug_in() -> None:
+    folder = claude_plugin("tools", {"commands/commit.md": "Commit."})
+    plugin = await add(make_start(), folder.rename(folder.with_name("clone")))
+    assert plugin.root.name == "tools"
+
+
 async def test_a_server_is_told_where_the_plug_in_lies_by_its_format_and_nothing_else() -> None:
     start = make_start()
     entry = {

@@ -160,7 +160,7 @@ async def test_commands_in_the_sandbox_read_it_but_nothing_else_of_ours() -> Non
     if Sandbox.of(make_start()).problem:
         pytest.skip("no sandbox on this machine")
     plugin = await add(make_start(), claude_plugin(files={"go.sh": "echo gone\n"}))
-    (plugin.root.parent / "data").mkdir()
+    plugin.data.mkdir()
     secret = Path(os.environ["SWECLI_HOME"], "permissions.toml")
     secret.write_text("hunter2")
     command = f"sh {plugin.root}/go.sh; cat {secret}; touch {plugin.root}/x {plugin.data}/x; true"
