@@ -21,6 +21,7 @@ MANIFEST = "plugin.json"
 CLAUDE_MANIFEST = ".claude-plugin/plugin.json"
 # That of Agent Plugins, section 5.5, to which names of Claude Code's plug-ins keep too.
 _NAME = re.compile(r"(?=.{1,64}\Z)(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+_COMMAND = re.compile(r"[A-Za-z][\w.-]*")
 _SAYS_NOTHING = frozenset(
     {"$schema", "name", "version", "description", "author", "homepage", "repository", "license"}
     | {"keywords", "displayName", "strict", "defaultEnabled"}
@@ -107,7 +108,7 @@ class _ClaudeReader:
             named = self._manifest.get("name")
         name = _name_of(named, CLAUDE_MANIFEST)
         skills = [file for folder in self._places("skills") for file in _skills_at(folder)]
-        commands = [file for place in self._places("commands") for file in _commands_at(place)]
+        commands = tuple(self._commands())
         hooks = tuple(self._hooks())
         servers = self._servers()
         self._find_unused()
@@ -118,7 +119,7 @@ class _ClaudeReader:
             _text(self._manifest.get("version")),
             _text(self._manifest.get("description")),
             tuple(dict.fromkeys(_inside(skills, self._root))),
-            tuple(dict.fromkeys(_inside(commands, self._root))),
+            commands,
             hooks,
             servers,
             tuple(self._unused),
@@ -131,6 +132,20 @@ class _ClaudeReader:
                 "Name the folder with that file, not the one of a marketplace.",
             )
         return folder
+
+    def _commands(self) -> Iterator[Path]:
+        """Yield the commands whose names can be typed, the first of each name."""
+        files = [file for place in self._places("commands") for file in _commands_at(place)]
+        names: set[str] = set()
+        for file in dict.fromkeys(_inside(files, self._root)):
+            place = file.relative_to(self._root).as_posix()
+            if not _COMMAND.fullmatch(file.stem):
+                self._problems.append(f"{place} is not used: its name cannot be typed")
+            elif file.stem.lower() in names:
+                self._problems.append(f"{place} is not used: there is a command of this name")
+            else:
+                names.add(file.stem.lower())
+                yield file
 
     def _places(self, field: str) -> Iterator[Path]:
         """Yield the usual place of a field and those that the manifest adds."""

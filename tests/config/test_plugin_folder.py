@@ -32,6 +32,18 @@ def test_all_parts_are_found_at_their_usual_places() -> None:
     assert not plugin.unused
 
 
+def test_of_two_commands_of_one_name_the_first_is_used_and_one_that_nobody_can_type_is_named() -> (
+    None
+):
+    files = {"commands/a/x.md": "A.", "commands/b/X.md": "B.", "commands/two words.md": "C."}
+    plugin = read_plugin(claude_plugin(files=files), "x")
+    assert [file.read_text() for file in plugin.commands] == ["A."]
+    assert plugin.problems == (
+        "commands/b/X.md is not used: there is a command of this name",
+        "commands/two words.md is not used: its name cannot be typed",
+    )
+
+
 def test_the_manifest_adds_places_and_parts_in_itself() -> None:
     files = {
         "own/SKILL.md": SKILL.format(name="own", text="Do it."),

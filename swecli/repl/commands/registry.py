@@ -82,7 +82,7 @@ class CommandTable:
                 if self.find(name) is not None:
                     name = f"{plugin.name}:{name}"
                 command = _plugin_command(name, path, plugin)
-                if command is not None and self.find(name) is None:
+                if command is not None:
                     self._replace([*self.commands, command])
 
     def find(self, name: str) -> Command | None:
@@ -99,9 +99,7 @@ class CommandTable:
 
 
 def _plugin_command(name: str, path: Path, plugin: Plugin) -> Command | None:
-    """Return the command of a plug-in's file; None if nobody could type its name, or the file cannot be read."""
-    if not re.fullmatch(r"[\w.:-]+", name):
-        return None
+    """Return the command of a plug-in's file; None if it cannot be read."""
     try:
         text = decode_text(read_regular(path))
     except OSError:

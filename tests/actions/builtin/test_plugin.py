@@ -185,15 +185,6 @@ async def test_a_session_has_its_skills_and_commands(
     assert table.find("help") is not table.find("tools:help")
 
 
-async def test_of_three_commands_of_one_name_the_first_two_can_be_typed() -> None:
-    start = make_start()
-    files = {f"commands/{folder}/x.md": f"From {folder}." for folder in "abc"}
-    await add(start, claude_plugin(files=files))
-    table = CommandTable.discover(start.read_trust(), start.paths)
-    assert table.find("x") is not None
-    assert table.find("tools:x") is not None
-
-
 async def test_a_skill_whose_name_is_none_goes_by_its_folder() -> None:
     start = make_start()
     text = SKILL.format(name="Writing Rules", text="Do it.")
