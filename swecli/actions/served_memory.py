@@ -152,7 +152,7 @@ class ServedMemory:
     # --- what a client stores
 
     def propose(self, author: str, text: str, why: str, when: str) -> str:
-        """Store a strategy that is in no prompt until the user says yes to it. Returns a line for the client."""
+        """Store a strategy that is used in no turn until the user says yes to it. Returns a line for the client."""
         content = clean(text)
         if problem := rejection_reason(content):
             raise BadInput(f"Nothing was kept: {problem}.")
@@ -177,9 +177,7 @@ class ServedMemory:
             applied = ctx.apply(Delta(uuid7(), (proposal,), author, reason=_PROPOSED))
             note_anchors(ctx.sessions, ctx.session, applied.reworded)
         name = applied.added[0]
-        return (
-            f"Kept as {name}. No prompt contains it until the user agrees: swecli playbook review"
-        )
+        return f"Kept as {name}. It is not used until the user agrees: swecli playbook review"
 
     def report(self, author: str, report: Report) -> str:
         """Store what a strategy did as evidence. Returns a line for the client."""
