@@ -59,7 +59,7 @@ def show_hook(start: Start, asked: Invocation) -> ActionResult:
         raise UsageError("Give the number of one hook.", f"See `{asked.prefix}hooks list`.")
     [number] = _numbers(asked, len(hooks))
     one = hooks[number - 1]
-    lines = [f"{one.hook.name}: {one.state}", *_describe(one, start, outside=one.runs_outside)]
+    lines = [f"{one.hook.name}: {one.state}", *_describe(one, start, outside=one.approval.outside)]
     return ActionResult(_to_json(number, one), tuple(_in_pieces(lines)))
 
 
@@ -95,7 +95,7 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
         return ActionResult(None, (*pieces, verdict), code=1)
     _check_unchanged(start, texts, outside=outside)
     # hooks may have changed their places: what is recorded under a name may be the approval of another one
-    texts = {one.hook.name: one.record(outside=one.runs_outside) for one in on} | texts
+    texts = {one.hook.name: one.record(outside=one.approval.outside) for one in on} | texts
     try:
         TrustLedger.find(start.paths).approve_hooks(chosen[0].root, texts)
     except OSError as error:
@@ -176,7 +176,7 @@ def _to_json(number: int, one: KnownHook) -> JsonObject:
         "name": one.hook.name,
         "scope": one.scope,
         "state": str(one.state),
-        "outside": one.runs_outside,
+        "outside": one.approval.outside,
         **one.hook.to_json(),
         "command": redact(one.hook.command),
     }

@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 from swecli.models.changed_files import ChangedFile, describe_changes
 from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
-from swecli.text import one_line
 
 FinishReason = Literal[
     "done",
@@ -83,7 +82,7 @@ class TurnContinued(Event):
     reason: str
 
     def describe(self) -> str:
-        return f"a hook sends the model on: {one_line(self.reason)}"
+        return f"a hook sends the model on: {' '.join(self.reason.split())}"
 
 
 @dataclass(frozen=True, slots=True)

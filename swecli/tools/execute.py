@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import ConfigError, SwecliError
+from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     Ask,
     AskRequest,
@@ -48,10 +49,12 @@ _MAX_CHANGED = 10  # files named after a command; more are only counted
 
 @dataclass(frozen=True, slots=True)
 class _PlannedCall:
-    """A call whose arguments are read, and what it would do."""
+    """A call whose arguments are read, and what it would do. `parameters` are those arguments as they were given: by
+    the model, or by a hook that changed them."""
 
     call: ToolCall
     tool: Tool
+    parameters: JsonObject
     params: BaseModel
     plan: ToolPlan
     ctx: ToolContext
@@ -85,7 +88,8 @@ async def execute(
     try:
         tool = _find_tool(call, registry, ctx, problem)
         params = read_arguments(tool, call.parameters)
-        planned = _PlannedCall(call, tool, params, tool.plan(params, ctx), ctx)
+        plan = tool.plan(params, ctx)
+        planned = _PlannedCall(call, tool, call.parameters, params, plan, ctx)
         advice = await _ask_before(planned, hooks)
         planned = _apply_change(planned, advice)
         verdict = permissions.decide(tool, planned.plan, ctx)
@@ -230,7 +234,7 @@ def _as_hooked(planned: _PlannedCall) -> HookedCall:
     # late: as above
     from swecli.tools.hooks.names import HookedCall
 
-    return HookedCall(planned.call, planned.tool, planned.plan, planned.ctx)
+    return HookedCall(planned.call.id, planned.tool, planned.parameters, planned.plan, planned.ctx)
 
 
 def _apply_change(planned: _PlannedCall, advice: Advice | None) -> _PlannedCall:
@@ -238,8 +242,10 @@ def _apply_change(planned: _PlannedCall, advice: Advice | None) -> _PlannedCall:
     Raises ToolError if its arguments are invalid now."""
     if advice is None or advice.changed_parameters is None:
         return planned
-    params = read_arguments(planned.tool, advice.changed_parameters)
-    return replace(planned, params=params, plan=planned.tool.plan(params, planned.ctx))
+    parameters = advice.changed_parameters
+    params = read_arguments(planned.tool, parameters)
+    plan = planned.tool.plan(params, planned.ctx)
+    return replace(planned, parameters=parameters, params=params, plan=plan)
 
 
 async def _ask_hooks_first(
@@ -257,7 +263,7 @@ async def _ask_hooks_first(
 
 async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) -> ToolResult:
     """Let hooks see the result of a call, and return it with what they say. Files that they change count as unread, and
-    are recorded for undo."""
+    are recorded for undo if the call itself may change some: such calls run one at a time."""
     call = planned.call
     if not hooks.are_loaded:
         return result
@@ -269,9 +275,9 @@ async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) ->
         return result
     files = planned.ctx.files
     before = {path: _version(path) for path in files.digests}
-    recording = files.changes.around(()) if files.changes is not None else nullcontext([])
-    async with recording:
-        answer = await hooks.after_call(hooked, result)
+    recorder = None if planned.tool.kind.may_change == "nothing" else files.changes
+    async with nullcontext([]) if recorder is None else recorder.around(()):
+        answer = await hooks.after_call(hooked, result, call.duration_ms or 0)
     for path, version in before.items():
         if _version(path) != version:
             files.digests.pop(path, None)

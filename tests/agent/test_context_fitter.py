@@ -22,7 +22,7 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import tokenizer_folder
 from swecli.models.context import KEY, Epoch, Reduction, interaction_of, key_of
-from swecli.models.errors import ContextFull, ContextOverflow
+from swecli.models.errors import BadInput, ContextFull, ContextOverflow
 from swecli.models.events import ContextReduced, Event, Notice
 from swecli.models.message import ApiMessage, Usage
 from swecli.models.playbook import WithdrawnStrategy
@@ -222,6 +222,21 @@ def test_a_failed_summary_is_retried_as_the_conversation_grows_and_a_success_res
         "the model returned an empty summary",
         "the conversation was not condensed: the model returned an empty summary",
     ]
+
+
+def test_a_conversation_whose_summary_a_hook_refuses_is_cut() -> None:
+    class Refusing:
+        async def before_summary(self, trigger: str, wish: str) -> str:
+            raise BadInput(f"A hook refuses the summary: {trigger}")
+
+    model = ScriptedModel(["All is well."], context_window=6_200, max_output=100)
+    turn = FittedTurn(long_turn(30), model, threshold=50)
+    turn.fitter.hooks = Refusing()  # type: ignore[assignment]
+    events = turn.fit()
+    assert "A hook refuses the summary: auto" in notice_texts(events)
+    assert not model.requests
+    hows = [event.how for event in events if isinstance(event, ContextReduced)]
+    assert "condense" not in hows
 
 
 def test_a_third_reduction_in_four_steps_is_reported_and_halves_the_request() -> None:

@@ -11,6 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from swecli.headless.runner import refuse
+from swecli.models.errors import BadInput
+from swecli.models.message import Mode, ModelRequest
+from tests.support.hooks import approve_hooks
+from tests.support.runtime import calls, make_runtime, run_turn
+
+_MODES: dict[str, Mode] = {"default": "ask", "bypassPermissions": "auto"}
 RECORDED = Path(__file__).parents[1] / "tools/hooks/claude_code.json"
 _WORD = re.compile(r"WORD-[A-Z]+")  # what a row's texts are known by
 
@@ -102,6 +109,40 @@ def read_outcome(folder: Path, row: Row, sent: Sequence[str]) -> Outcome:
         fired.append(len(inputs))
         keys.append(sorted(inputs[0]) if inputs else [])
     return Outcome(ran, told, len(sent), fired, keys)
+
+
+async def run_row(folder: Path, row: Row) -> Outcome:
+    """Run a row with swecli, without a screen."""
+    make_project(folder, row)
+    sent: list[str] = []
+
+    def answer(request: ModelRequest) -> Any:
+        sent.append(json.dumps(request.messages, default=str))
+        number = len(sent)
+        if number > len(row.commands):
+            return "done"
+        return calls(("run_command", {"command": row.commands[number - 1], "access": "write"}))
+
+    runtime = make_runtime(
+        answer,
+        refuse,  # type: ignore[arg-type]  # nobody is there to be asked
+        cwd=folder,
+        # no rule here allows a command that writes to a file
+        mode="auto" if row.allow else _MODES[row.mode],
+        deny=tuple(row.deny),
+        ask=tuple(row.ask),
+        sandbox="off",
+    )
+    approve_hooks(runtime.start)
+    try:
+        await runtime.agent.admit("do it")
+    except BadInput:
+        return read_outcome(folder, row, sent)
+    await run_turn(runtime, "do it", learn=False)
+    hooks = runtime.agent.toolkit.hooks
+    assert hooks is not None
+    await hooks.end_session("other")
+    return read_outcome(folder, row, sent)
 
 
 def _read_inputs(file: Path) -> list[dict[str, Any]]:

@@ -46,10 +46,8 @@ class AsyncQueryProcessor:
         try:
             await self._admit(query)
             turn = program.agent.prepare(query)
-        except (
-            BadInput,
-            asyncio.CancelledError,
-        ):  # nothing was sent: put the query back into the input line
+        except (BadInput, asyncio.CancelledError):
+            # nothing was sent: put the query back into the input line
             program.session_manager.drop_query()
             program.set_draft(query)
             raise

@@ -37,7 +37,7 @@ class Advice:
                 return PermissionVerdict("deny", "hook", f"a hook refuses this call: {reason}")
             case Verdict.ASK if not is_by_rule:
                 why = f"A hook asks for approval: {reason}".removesuffix(": ")
-                return PermissionVerdict("ask", "hook", why, exact_only=True)
+                return verdict._replace(outcome="ask", by="hook", reason=why, exact_only=True)
             case Verdict.ALLOW if self._may_allow(verdict):
                 return PermissionVerdict("allow", "hook", "a hook allows it")
             case _:

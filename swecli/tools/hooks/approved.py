@@ -40,6 +40,14 @@ class HookState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """Whether a hook runs as it is now, and whether it does outside the sandbox."""
+
+    state: HookState
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class KnownHook:
     """A hook of a file, and what the user approved of it.
 
@@ -57,10 +65,34 @@ class KnownHook:
     approved: Mapping[str, ApprovedFile]
     plugin: Plugin | None = None
 
+    @property
+    def approval(self) -> Approval:
+        """What the user approved of it as it is now, which is looked for by what it says: hooks may change their
+        places. His own need no approval, and those of a plug-in were approved with it."""
+        if self.plugin is not None:
+            return Approval(HookState.ON, outside=self.plugin.approval.outside)
+        if self.scope == "user":
+            return Approval(HookState.ON, outside=True)
+        scripts = self.scripts
+        digests = {file.digest for file in self.approved.values()}
+        for outside in (False, True):
+            text = self._record(scripts, outside=outside)
+            if ApprovedFile.from_bytes(text.encode()).digest in digests:
+                return Approval(HookState.ON, outside)
+        is_known = self.hook.name in self.approved
+        return Approval(HookState.CHANGED if is_known else HookState.NEW)
+
+    @property
+    def state(self) -> HookState:
+        return self.approval.state
+
     def record(self, *, outside: bool) -> str:
         """Return what an approval is about, as a text: when the hook runs, the command, whether that runs outside the
         sandbox, and each line of the scripts in the project that it names."""
-        value: JsonObject = {**self.hook.to_json(), "outside": outside, "scripts": self.scripts}
+        return self._record(self.scripts, outside=outside)
+
+    def _record(self, scripts: Mapping[str, list[str]], *, outside: bool) -> str:
+        value: JsonObject = {**self.hook.to_json(), "outside": outside, "scripts": scripts}
         return json.dumps(value, indent=1)
 
     @property
@@ -75,24 +107,6 @@ class KnownHook:
         only the scripts themselves."""
         files = [self.root / path for path in self._script_paths()]
         return [file if file.parent == self.root else file.parent for file in files]
-
-    @property
-    def runs_outside(self) -> bool:
-        """Whether it runs outside the sandbox: one of the user's own, and one that he approved so."""
-        if self.plugin is not None:
-            return self.plugin.approval.outside
-        return self.scope == "user" or self._is_approved(outside=True)
-
-    @property
-    def state(self) -> HookState:
-        if self.plugin is not None or self.runs_outside or self._is_approved(outside=False):
-            return HookState.ON
-        return HookState.CHANGED if self.hook.name in self.approved else HookState.NEW
-
-    def _is_approved(self, *, outside: bool) -> bool:
-        """Return whether exactly this was approved, also under another name: hooks may change their places."""
-        wanted = ApprovedFile.from_bytes(self.record(outside=outside).encode()).digest
-        return any(file.digest == wanted for file in self.approved.values())
 
     def _script_paths(self) -> list[Path]:
         texts = [

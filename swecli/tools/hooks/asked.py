@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.models.counts import pluralize
@@ -45,17 +46,20 @@ class ApprovedHooks:
     def read(self) -> None:
         """Read the files again. What cannot be used is told once."""
         known = read_hooks(self.run.start)
-        self._hooks = tuple(
-            one
-            for one in known.hooks
-            if one.state is HookState.ON
-            or (one.state is HookState.CHANGED and one.hook.name in self._were_on)
-        )
-        self._were_on |= {one.hook.name for one in self._hooks}
-        off = [one for one in known.hooks if one not in self._hooks]
+        asked: list[KnownHook] = []
+        off: list[HookState] = []
+        for one in known.hooks:
+            state = one.state
+            was_on = state is HookState.CHANGED and one.hook.name in self._were_on
+            if state is HookState.ON or was_on:
+                asked.append(one)
+            else:
+                off.append(state)
+        self._hooks = tuple(asked)
+        self._were_on |= {one.hook.name for one in asked}
         lines = [*known.problems]
         for state in (HookState.NEW, HookState.CHANGED):
-            if count := sum(one.state is state for one in off):
+            if count := off.count(state):
                 be = "is" if count == 1 else "are"
                 line = f"{pluralize(count, 'hook')} of this project {be} {state}, and not run"
                 lines.append(f"{line}: {self._command} shows what there is")
@@ -100,9 +104,9 @@ class ApprovedHooks:
         events = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         return any(self._find(event, call.names, call) for event in events)
 
-    async def after_call(self, call: HookedCall, result: ToolResult) -> Answer:
+    async def after_call(self, call: HookedCall, result: ToolResult, duration_ms: int) -> Answer:
         """Ask when a call has run, or failed."""
-        duration = {"duration_ms": call.call.duration_ms or 0}
+        duration = {"duration_ms": duration_ms}
         if result.ok:
             response = {"output": result.for_model, **_streams(call, result)}
             return await self._ask_about(
@@ -136,7 +140,7 @@ class ApprovedHooks:
         given: JsonObject = {
             "tool_name": call.name,
             "tool_input": call.input,
-            "tool_use_id": call.call.id,
+            "tool_use_id": call.id,
             **(more or {}),
         }
         return await self._ask(event, given, call.names, call)
@@ -155,12 +159,12 @@ class ApprovedHooks:
         if not hooks:
             return SILENT
         run = self.run
-        session = session or run.sessions.session
-        self._transcript = self._transcript or Transcript()
-        transcript = self._transcript.update(session)
+        session = session or run.sessions.current_session
+        # a review on the command line has no session
+        transcript = self._write_transcript(session) if session is not None else None
         whole: JsonObject = {
-            "session_id": session.id,
-            "transcript_path": str(transcript),
+            "session_id": session.id if session is not None else "",
+            "transcript_path": str(transcript or ""),
             "cwd": str(run.start.cwd.resolve()),
             "permission_mode": _MODES[run.mode()],
             "hook_event_name": str(event),
@@ -173,18 +177,31 @@ class ApprovedHooks:
             run.open_sandbox(),
             run.guard(),
         )
-        asked: list[Awaitable[Answer]] = [
-            run_program(one, whole, place, transcript)
-            if one.state is HookState.ON
-            else self._refuse_changed(one)
-            for one in hooks
-        ]
-        answer = merge(await _gather(asked))
+        answer = merge(
+            await _gather([self._ask_one(one, whole, place, transcript) for one in hooks])
+        )
         for line in (*answer.messages, *answer.problems):
             self.notices.append(line)
         return answer
 
-    async def _refuse_changed(self, known: KnownHook) -> Answer:
+    def _write_transcript(self, session: Session) -> Path | None:
+        """Return the file with a session's conversation until now; None if it cannot be written."""
+        try:
+            self._transcript = self._transcript or Transcript()
+            return self._transcript.update(session)
+        except OSError as error:
+            self._tell(f"hooks get no transcript: {error.strerror}")
+            return None
+
+    async def _ask_one(
+        self, known: KnownHook, given: JsonObject, place: Place, transcript: Path | None
+    ) -> Answer:
+        approval = known.approval
+        if approval.state is not HookState.ON:
+            return self._answer_for_changed(known)
+        return await run_program(known, given, place, outside=approval.outside, shown=transcript)
+
+    def _answer_for_changed(self, known: KnownHook) -> Answer:
         """Return the answer for a hook that has changed in this run."""
         line = f"the hook {known.hook.name} has {HookState.CHANGED} ({self._command})"
         self._tell(line)

@@ -44,16 +44,18 @@ class Hooks:
         return self._approved is not None or may_have_hooks(self.run.start)
 
     def for_task(self) -> Hooks:
-        """Return the hooks of a task's calls: its prompt and its answer are not the user's."""
+        """Return the hooks of the calls of a task or a review: its prompt and its answer are not the user's."""
+        self._load()
         return replace(self, end_reason=None, _is_of_task=True)
 
     async def admit(self, prompt: str) -> list[str]:
         """Ask the hooks on a new session, and on a prompt, before its turn is prepared. Returns what they add for the
         model. Raises BadInput if one refuses the prompt."""
+        if self._approved is not None:
+            self._approved.read()
         approved = self._load()
         if approved is None:
             return []
-        approved.read()
         added = [await self._begin_session(approved)]
         answer = await approved.on_prompt(prompt)
         if answer.is_refusal or answer.ends_turn:
@@ -71,10 +73,7 @@ class Hooks:
         """Note that a turn begins, also one whose prompt is not the user's."""
         self.end_reason = None
         self._continuations = 0
-        if self._approved is None and not self._is_of_task:
-            approved = self._load()
-            if approved is not None:
-                approved.read()
+        self._load()
 
     async def before_call(self, call: HookedCall) -> Answer:
         """Ask before it is decided whether a call may run."""
@@ -88,9 +87,9 @@ class Hooks:
         """Return whether hooks are asked when this call has run."""
         return self._loaded.has_after(call)
 
-    async def after_call(self, call: HookedCall, result: ToolResult) -> Answer:
+    async def after_call(self, call: HookedCall, result: ToolResult, duration_ms: int) -> Answer:
         """Ask when a call has run, or failed."""
-        return self._take(await self._loaded.after_call(call, result))
+        return self._take(await self._loaded.after_call(call, result, duration_ms))
 
     @property
     def _loaded(self) -> ApprovedHooks:
@@ -143,11 +142,13 @@ class Hooks:
             self._approved.close()
 
     def _load(self) -> ApprovedHooks | None:
+        """Return the hooks of the run as they were read last; None if no file may declare any."""
         if self._approved is None and may_have_hooks(self.run.start):
             # late: few use hooks
             from swecli.tools.hooks.asked import ApprovedHooks
 
             self._approved = ApprovedHooks(self.run)
+            self._approved.read()
         return self._approved
 
     async def _begin_session(self, approved: ApprovedHooks) -> str:

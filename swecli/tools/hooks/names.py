@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.json_value import Json, JsonObject
-from swecli.models.message import ToolCall
 from swecli.tools.base import Tool, ToolContext, ToolPlan
 from swecli.tools.mcp.finding import CALL
 
@@ -19,10 +18,11 @@ _MILLISECONDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class HookedCall:
-    """A planned call that hooks are asked about."""
+    """A planned call that hooks are asked about, with its arguments in our words."""
 
-    call: ToolCall
+    id: str
     tool: Tool
+    parameters: JsonObject
     plan: ToolPlan
     ctx: ToolContext
 
@@ -30,9 +30,9 @@ class HookedCall:
     def name(self) -> str:
         """The tool's name for hooks."""
         if self.tool.name == "edit_file":
-            return _EDIT if len(self.call.parameters.get("edits", ())) == 1 else _EDITS
+            return _EDIT if len(self.parameters.get("edits", ())) == 1 else _EDITS
         if self.tool.name == CALL:  # of a tool that is offered by its name
-            return str(self.call.parameters.get("name", CALL))
+            return str(self.parameters.get("name", CALL))
         return _NAMES.get(self.tool.name, self.tool.name)
 
     @property
@@ -44,7 +44,7 @@ class HookedCall:
     @property
     def input(self) -> JsonObject:
         """Its arguments for hooks."""
-        ours = self.call.parameters
+        ours = self.parameters
         if self.tool.name == CALL:
             return dict(ours.get("arguments") or {})
         table = _ARGUMENTS.get(self.tool.name, {})
@@ -65,7 +65,7 @@ class HookedCall:
     def changed(self, theirs: Mapping[str, Json]) -> JsonObject:
         """Return our arguments after a hook has changed its input to `theirs`; what that does not name is as it was."""
         if self.tool.name == CALL:
-            return {**self.call.parameters, "arguments": dict(theirs)}
+            return {**self.parameters, "arguments": dict(theirs)}
         by_name = {
             argument.name: (name, argument)
             for name, argument in _ARGUMENTS.get(self.tool.name, {}).items()
@@ -75,14 +75,14 @@ class HookedCall:
             if name in by_name:
                 our_name, argument = by_name[name]
                 ours[our_name] = argument.to_ours(value, self.ctx.root)
-            elif name in self.tool.params.model_fields or name in self.call.parameters:
+            elif name in self.tool.params.model_fields or name in self.parameters:
                 ours[name] = value
         if self.tool.name == "edit_file":
             edits = theirs.get("edits") if self.name == _EDITS else [theirs]
             ours["edits"] = (
                 [_edit_to_ours(edit) for edit in edits] if isinstance(edits, list) else edits
             )
-        return {**self.call.parameters, **ours}
+        return {**self.parameters, **ours}
 
 
 Conversion = Callable[[Json, Path], Json]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -37,11 +37,13 @@ class Place:
     guard: Guard
 
 
-async def run_program(known: KnownHook, given: JsonObject, place: Place, shown: Path) -> Answer:
-    """Run a hook's program with its input, and return its answer. `shown` is the file with the session's transcript.
-    Raises CancelledError; nothing is left running then."""
+async def run_program(
+    known: KnownHook, given: JsonObject, place: Place, *, outside: bool, shown: Path | None
+) -> Answer:
+    """Run a hook's program with its input, and return its answer: `outside` the sandbox, or where there is one in it,
+    with the file `shown` of the session's transcript. Raises CancelledError; nothing is left running then."""
     hook = known.hook
-    if not known.runs_outside and place.sandbox.refusal:
+    if not outside and place.sandbox.refusal:
         return failed(hook, place.sandbox.refusal)
     output = bytearray()
     notes: list[str] = []
@@ -54,7 +56,8 @@ async def run_program(known: KnownHook, given: JsonObject, place: Place, shown: 
             stdin.write(json.dumps(given).encode() + b"\n")
             stdin.seek(0)
             streams = _Streams(stdin.fileno(), take, stderr.fileno(), notes.append)
-            end = await _run(known, place, shown, streams)
+            seen = None if outside else [*filter(None, (shown, *known.places))]
+            end = await _run(known, place, streams, seen)
             errors = _read_end(stderr)
     except (OSError, ToolError, ValueError) as error:
         return failed(hook, str(error))
@@ -74,10 +77,14 @@ class _Streams:
     on_note: Callable[[str], None]
 
 
-async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -> ProcessExit:
+async def _run(
+    known: KnownHook, place: Place, streams: _Streams, seen: Sequence[Path] | None
+) -> ProcessExit:
+    """Run the program of a hook. `seen` is what it reads outside the workspace if it runs in the sandbox; None: it does
+    not."""
     hook = known.hook
     env = child_environment(place.environ) | {"CLAUDE_PROJECT_DIR": str(place.project)}
-    more = More(shown=(str(shown), *map(str, known.places)))
+    more = More(shown=[*map(str, seen or ())])
     if known.plugin is not None:
         env |= known.plugin.environment
         written = (make_data_folder(known.plugin),)
@@ -85,7 +92,7 @@ async def _run(known: KnownHook, place: Place, shown: Path, streams: _Streams) -
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     argv = [hook.command, *hook.args] if hook.args else [shell, "-c", hook.command]
     has_folder = place.cwd.is_dir()
-    if not known.runs_outside and place.sandbox.is_active and has_folder:
+    if seen is not None and place.sandbox.is_active and has_folder:
         return await run_inside(
             place.sandbox,
             place.guard,

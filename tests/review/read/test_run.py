@@ -21,6 +21,7 @@ from swecli.models.review_events import (
     ReviewProgressed,
     ReviewStarted,
 )
+from tests.support.hooks import approve_hooks, declare
 from tests.support.project import make_project
 from tests.support.reviews import (
     begin_review,
@@ -31,7 +32,7 @@ from tests.support.reviews import (
     review_store,
     verdict_call,
 )
-from tests.support.runtime import calls, make_runtime
+from tests.support.runtime import calls, make_runtime, make_start
 from tests.support.scripted import Reply, ScriptedModel
 
 END = calls(report_call())
@@ -89,6 +90,15 @@ async def test_a_review_refuses_tools_that_write_or_run_commands() -> None:
         True,
     ]
     assert not Path("x.py").exists()
+
+
+async def test_hooks_are_asked_about_the_calls_of_a_review() -> None:
+    declare(Path.cwd(), ("PreToolUse", "Read", "echo not this one >&2; exit 2"))
+    approve_hooks(make_start())
+    events = await run_review(read_call(), END, sandbox="off")
+    [first, *_] = [event.result for event in events if isinstance(event, ToolFinished)]
+    assert first.denied
+    assert "not this one" in first.for_model
 
 
 async def test_after_prose_the_report_is_requested_once_and_without_it_the_review_is_unreadable() -> (

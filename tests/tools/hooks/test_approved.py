@@ -118,7 +118,7 @@ def test_the_users_own_hooks_need_no_approval() -> None:
     start = make_start()
     declare(start.paths.config, ("Stop", "", "true"), file=user_file(start).name)
     [known] = read_hooks(start).hooks
-    assert (known.scope, known.state, known.runs_outside) == ("user", HookState.ON, True)
+    assert (known.scope, known.state, known.approval.outside) == ("user", HookState.ON, True)
 
 
 def test_a_link_that_leads_out_is_not_read(tmp_path_factory: pytest.TempPathFactory) -> None:

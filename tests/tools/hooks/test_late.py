@@ -90,7 +90,8 @@ def test_without_hooks_nothing_of_them_is_loaded() -> None:
 
 async def test_a_hook_that_is_not_approved_does_not_run_and_is_told_once() -> None:
     declare(Path.cwd(), (*_SHELL, "touch hooked; exit 2"))
-    runtime = make_runtime([_write("one"), "done", "again"], refuse, mode="auto", sandbox="off")
+    nobody: Any = refuse
+    runtime = make_runtime([_write("one"), "done", "again"], nobody, mode="auto", sandbox="off")
     notices = await _turn(runtime)
     assert (
         "1 hook of this project is not approved yet, and not run: swecli hooks approve"
@@ -195,6 +196,21 @@ async def test_a_question_to_the_user_can_be_answered_by_a_hook(
     assert not user.asked
     assert Path("a.txt").exists() is is_done
     assert ("on Fridays" in _results(runtime)[0]) is not is_done
+
+
+async def test_hooks_after_a_call_are_told_of_what_ran() -> None:
+    changed = {"file_path": str(Path.cwd() / "b.txt")}
+    declare(
+        Path.cwd(),
+        ("PreToolUse", "Write", _say("PreToolUse", updatedInput=changed)),
+        ("PostToolUse", "Write", "cat >> after"),
+    )
+    runtime = _runtime([calls(("write_file", {"path": "a.txt", "content": "A"})), "done"])
+    await _turn(runtime)
+    [given] = _fired("after")
+    assert given["tool_input"] == {**changed, "content": "A"}
+    assert given["tool_response"]["filePath"] == changed["file_path"]
+    assert Path("b.txt").exists()
 
 
 async def test_a_file_that_a_formatter_changed_can_be_edited_again() -> None:
@@ -377,6 +393,30 @@ async def test_a_summary_can_be_refused_and_be_given_a_focus() -> None:
     with pytest.raises(BadInput, match="A hook refuses the summary: not here"):
         async for _ in runtime.context_control.compact():
             pass
+
+
+async def test_where_the_workspace_is_removed_the_turn_ends_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = make_start()
+    told = tmp_path / "told"
+    declare(
+        start.paths.config,
+        ("PreToolUse", "", f"cat >> {told}"),
+        ("Stop", "", f"cat >> {told}"),
+        file="hooks.json",
+    )
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    remove = calls(("run_command", {"command": f"rm -rf {gone}", "access": "write"}))
+    runtime = make_runtime(
+        [remove, calls(("list_files", {})), "done"], cwd=gone, mode="auto", sandbox="off"
+    )
+    await _turn(runtime)
+    assert not gone.exists()
+    names = [json.loads(line)["hook_event_name"] for line in told.read_text().splitlines()]
+    assert names[0] == "PreToolUse"
+    assert names[-1] == "Stop"
 
 
 async def test_the_users_own_hooks_run_as_they_are() -> None:

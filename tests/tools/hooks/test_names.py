@@ -8,21 +8,20 @@ from typing import Any
 
 import pytest
 
-from swecli.models.message import ToolCall
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.hooks.names import HookedCall
 from swecli.tools.mcp.finding import CALL
 from swecli.tools.registry import ToolRegistry
 
 _TOOLS = ToolRegistry.discover()
-_ROOT = Path("/work/shop")
+_ROOT = Path("/srv/shop")
 _EDIT = {"old_text": "a", "new_text": "b"}
 _THEIR_EDIT = {"old_string": "a", "new_string": "b"}
 
 
 def _call(name: str, **parameters: Any) -> HookedCall:
     plan = ToolPlan("")
-    return HookedCall(ToolCall("call_1", name, parameters), _TOOLS[name], plan, ToolContext(_ROOT))
+    return HookedCall("call_1", _TOOLS[name], parameters, plan, ToolContext(_ROOT))
 
 
 @pytest.mark.parametrize(
@@ -40,31 +39,31 @@ def _call(name: str, **parameters: Any) -> HookedCall:
             "Bash",
             {"command": "ls", "run_in_background": True},
         ),
-        ("read_file", {"path": "a.py"}, "Read", {"file_path": "/work/shop/a.py"}),
+        ("read_file", {"path": "a.py"}, "Read", {"file_path": "/srv/shop/a.py"}),
         ("read_file", {"path": "/etc/hosts"}, "Read", {"file_path": "/etc/hosts"}),
         (
             "write_file",
             {"path": "src/a.py", "content": "x"},
             "Write",
-            {"file_path": "/work/shop/src/a.py", "content": "x"},
+            {"file_path": "/srv/shop/src/a.py", "content": "x"},
         ),
         (
             "edit_file",
             {"path": "a.py", "edits": [_EDIT]},
             "Edit",
-            {"file_path": "/work/shop/a.py", **_THEIR_EDIT},
+            {"file_path": "/srv/shop/a.py", **_THEIR_EDIT},
         ),
         (
             "edit_file",
             {"path": "a.py", "edits": [_EDIT] * 2},
             "MultiEdit",
-            {"file_path": "/work/shop/a.py", "edits": [_THEIR_EDIT] * 2},
+            {"file_path": "/srv/shop/a.py", "edits": [_THEIR_EDIT] * 2},
         ),
         (
             "search_files",
             {"pattern": "x", "path": "src"},
             "Grep",
-            {"pattern": "x", "path": "/work/shop/src"},
+            {"pattern": "x", "path": "/srv/shop/src"},
         ),
         ("list_files", {"pattern": "*.py"}, "Glob", {"pattern": "*.py"}),
         ("fetch", {"url": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
@@ -90,8 +89,8 @@ def test_a_matcher_for_edits_is_for_several_at_once_too() -> None:
 
 def test_a_remote_tool_that_is_offered_by_its_name_has_that_name() -> None:
     tool = replace(_TOOLS["task"], name=CALL)
-    call = ToolCall("call_1", CALL, {"name": "mcp__time__now", "arguments": {"zone": "UTC"}})
-    hooked = HookedCall(call, tool, ToolPlan(""), ToolContext(_ROOT))
+    given = {"name": "mcp__time__now", "arguments": {"zone": "UTC"}}
+    hooked = HookedCall("call_1", tool, given, ToolPlan(""), ToolContext(_ROOT))
     assert (hooked.name, hooked.input) == ("mcp__time__now", {"zone": "UTC"})
     assert hooked.changed({"zone": "CET"}) == {
         "name": "mcp__time__now",

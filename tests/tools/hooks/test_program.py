@@ -7,6 +7,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,7 @@ from tests.support.runtime import make_start
 _BLOCK = "echo refused >&2; exit 2"
 
 
-async def _run(
-    command: str, *, outside: bool = True, setting: str = "auto", **more: object
-) -> Answer:
+async def _run(command: str, *, outside: bool = True, setting: str = "auto", **more: Any) -> Answer:
     start = make_start()
     declare(Path.cwd(), ("PreToolUse", "Bash", command), **more)
     approve_hooks(start, outside=outside)
@@ -33,7 +32,9 @@ async def _run(
     sandbox = Sandbox(setting, cwd, start.environ)
     place = Place(cwd, cwd, start.environ, sandbox, Guard(cwd))
     try:
-        return await run_program(known, {"tool_name": "Bash"}, place, transcript)
+        return await run_program(
+            known, {"tool_name": "Bash"}, place, outside=outside, shown=transcript
+        )
     finally:
         sandbox.close()
 
@@ -116,7 +117,7 @@ async def test_it_sees_its_scripts_above_the_workspace_and_no_more(
     [known] = read_hooks(start).hooks
     sandbox = Sandbox("auto", below, start.environ)
     place = Place(below, project, start.environ, sandbox, Guard(below))
-    answer = await run_program(known, {}, place, below / "transcript.jsonl")
+    answer = await run_program(known, {}, place, outside=False, shown=None)
     sandbox.close()
     assert "not here" in answer.reason
     assert "secret" not in answer.reason
@@ -146,7 +147,7 @@ async def test_where_its_folder_is_gone_it_runs_in_the_next_one(tmp_path: Path) 
     [known] = read_hooks(start).hooks
     gone = tmp_path / "gone"
     place = Place(gone, gone, start.environ, Sandbox("auto", gone, start.environ), Guard(gone))
-    answer = await run_program(known, {}, place, gone / "transcript.jsonl")
+    answer = await run_program(known, {}, place, outside=False, shown=None)
     assert answer == replace(answer, reason="refused")
     assert answer.is_refusal
 
