@@ -15,7 +15,14 @@ from swecli.config.mcp_file import ServerEntry
 from swecli.config.plugin_folder import PluginFolder, read_plugin
 from swecli.config.plugin_places import may_have_plugins, plugins_folder
 from swecli.config.plugin_tree import PluginTree, read_tree
-from swecli.config.plugins import Approval, Plugin, copy_of, data_of, read_approval, read_plugins
+from swecli.config.plugins import (
+    Plugin,
+    PluginApproval,
+    copy_of,
+    data_of,
+    read_approval,
+    read_plugins,
+)
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
 from swecli.folders import remove_tree
@@ -98,7 +105,7 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     copy.mkdir(mode=0o700)
     tree = read_tree(source, copy)
     folder = read_plugin(copy, source.name)
-    approval = Approval(
+    approval = PluginApproval(
         source, tree.entries, network="--network" in asked.flags, outside="--outside" in asked.flags
     )
     previous = _previous(start, folder.name, asked)
@@ -128,7 +135,7 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     return ActionResult({"added": folder.name, "changed": True}, (*pieces, *lines))
 
 
-def _previous(start: Start, name: str, asked: Invocation) -> Approval | None:
+def _previous(start: Start, name: str, asked: Invocation) -> PluginApproval | None:
     """Return what was approved of a plug-in before; None if nothing was. Raises BadInput if the name is that of one
     from another folder."""
     approved = TrustLedger.find(start.paths).trust_in(plugins_folder(start.paths)).plugins
@@ -147,7 +154,7 @@ def _previous(start: Start, name: str, asked: Invocation) -> Approval | None:
     return previous
 
 
-def _use(start: Start, name: str, approval: Approval, copy: Path) -> None:
+def _use(start: Start, name: str, approval: PluginApproval, copy: Path) -> None:
     """Record the approval, and put the copy where it is looked for, in place of earlier ones. Raises StoreError and
     OSError."""
     place = copy_of(start.paths, name, PluginTree(approval.entries))
@@ -160,7 +167,7 @@ def _use(start: Start, name: str, approval: Approval, copy: Path) -> None:
     copy.rename(place)
 
 
-def _approve(start: Start, name: str, approval: Approval) -> None:
+def _approve(start: Start, name: str, approval: PluginApproval) -> None:
     place = plugins_folder(start.paths)
     try:
         TrustLedger.find(start.paths).approve_plugin(place, name, approval.to_text())
@@ -232,7 +239,7 @@ def _summary(folder: PluginFolder) -> str:
     return ", ".join(pluralize(count, kind) for count, kind in counts if count) or "nothing"
 
 
-def _describe(folder: PluginFolder, approval: Approval) -> Iterator[str]:
+def _describe(folder: PluginFolder, approval: PluginApproval) -> Iterator[str]:
     """Yield all that a plug-in brings, each word of what it runs, and what of it is not used."""
     tree = PluginTree(approval.entries)
     version = f" {folder.version}" if folder.version else ""
@@ -275,7 +282,7 @@ def _describe_server(entry: ServerEntry) -> str:
     return escape_hidden(redact(how) + given, keep="")
 
 
-def _describe_place(approval: Approval) -> str:
+def _describe_place(approval: PluginApproval) -> str:
     if approval.outside:
         return "outside the sandbox, as you"
     network = "with network" if approval.network else "without network"

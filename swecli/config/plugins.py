@@ -22,7 +22,7 @@ _OF_AGENT_PLUGINS = ("PLUGIN_ROOT", "PLUGIN_DATA")
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class PluginApproval:
     """What the user approved of a plug-in.
 
     Attributes:
@@ -48,7 +48,7 @@ class Approval:
         return json.dumps(value, indent=1)
 
     @classmethod
-    def from_text(cls, text: str) -> Approval:
+    def from_text(cls, text: str) -> PluginApproval:
         """Return what the ledger kept. Raises ValueError, TypeError and KeyError."""
         value = json.loads(text)
         return cls(
@@ -64,7 +64,7 @@ class Plugin:
     """A plug-in that is used: what its copy brings, and what was approved."""
 
     folder: PluginFolder
-    approval: Approval
+    approval: PluginApproval
     data: Path  # its programs may keep files there, also when the plug-in is updated
 
     @property
@@ -166,11 +166,11 @@ def _read(paths: Paths, name: str, file: ApprovedFile) -> Plugin:
     return Plugin(read_plugin(root, name), approval, data_of(paths, name))
 
 
-def read_approval(file: ApprovedFile) -> Approval:
+def read_approval(file: ApprovedFile) -> PluginApproval:
     """Return what the ledger has of a plug-in. Raises BadInput if it is damaged."""
     if ApprovedFile.from_bytes(file.text.encode("utf-8")).digest == file.digest:
         try:
-            return Approval.from_text(file.text)
+            return PluginApproval.from_text(file.text)
         except (ValueError, TypeError, KeyError):
             pass
     raise BadInput("the record of your approval is damaged.")
