@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import unified_diff
+from enum import StrEnum
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
@@ -38,7 +39,15 @@ from swecli.tools.limits import one_line
 
 _WIDTH = 300  # characters of a line: faces cut longer ones, and each word must be seen
 _MEMORY = Path(__file__).parent / "memory_plugin"
-_IS_SAME = "as you approved it"
+
+
+class SourceState(StrEnum):
+    """Whether the folder that a plug-in was copied from is still the same. The value says it to the user."""
+
+    SAME = "as you approved it"
+    CHANGED = "changed since; the copy that you approved is used"
+    UNREADABLE = "cannot be copied any more; the copy is used"
+    GONE = "gone; the copy is used"
 
 
 def list_plugins(start: Start, prefix: str) -> ActionResult:
@@ -46,16 +55,19 @@ def list_plugins(start: Start, prefix: str) -> ActionResult:
     known = read_plugins(start.paths)
     rows: list[tuple[str, ...]] = []
     value: list[JsonObject] = []
+    states: set[SourceState] = set()
     for plugin in known.plugins:
         state = _state_of(plugin)
         source = escape_hidden(str(plugin.approval.source), keep="")
-        rows.append((plugin.name, plugin.folder.version, _summary(plugin.folder), source, state))
-        value.append({**_to_json(plugin), "state": state})
+        states.add(state)
+        brings = _summary(plugin.folder)
+        rows.append((plugin.name, plugin.folder.version, brings, source, str(state)))
+        value.append({**_to_json(plugin), "state": str(state)})
     lines = [*known.problems]
     if not rows and not lines:
         lines.append("There are no plug-ins. `swecli plugin add FOLDER` adds one.")
     head = ("plug-in", "version", "brings", "from", "its folder")
-    has_changed = any(row[-1] != _IS_SAME for row in rows)
+    has_changed = SourceState.CHANGED in states
     note = f"{prefix}plugin show NAME shows what changed" if has_changed else ""
     return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
 
@@ -64,16 +76,21 @@ def show_plugin(start: Start, asked: Invocation) -> ActionResult:
     """Show a plug-in. Raises UsageError and BadInput."""
     name = _required_name(asked)
     known = read_plugins(start.paths)
-    plugin = next((one for one in known.plugins if one.name == name), None)
+    plugin = known.find(name)
     if plugin is None:
-        problem = next((line for line in known.problems if f" {name} " in line), "")
-        raise BadInput(problem or f"There is no plug-in {name!r:.70}.", _see_list(asked))
+        problem = known.unusable.get(name, f"There is no plug-in {name!r:.70}.")
+        raise BadInput(problem, _see_list(asked))
     lines = [*_describe(plugin.folder, plugin.approval)]
-    lines.append(f"  its folder: {_state_of(plugin)}")
-    with suppress(BadInput):  # the line above says that it is gone
-        source = read_tree(plugin.approval.source)
-        lines += _differences(plugin.root, plugin.approval.entries, plugin.approval.source, source)
-    value = {**_to_json(plugin), "state": _state_of(plugin)}
+    state = _state_of(plugin)
+    lines.append(f"  its folder: {state}")
+    if state in (SourceState.CHANGED, SourceState.UNREADABLE):
+        approval = plugin.approval
+        try:
+            now = read_tree(approval.source)
+            lines += _differences(plugin.root, approval.entries, approval.source, now)
+        except BadInput as error:
+            lines.append(f"  {error.message}")
+    value = {**_to_json(plugin), "state": str(state)}
     return ActionResult(value, tuple(_in_pieces(lines)))
 
 
@@ -108,10 +125,9 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     approval = PluginApproval(
         source, tree.entries, network="--network" in asked.flags, outside="--outside" in asked.flags
     )
-    previous = _previous(start, folder.name, asked)
-    is_used = any(plugin.name == folder.name for plugin in read_plugins(start.paths).plugins)
-    if previous == approval and is_used:
-        line = f"{folder.name} is added already, and its folder is {_IS_SAME}"
+    previous = _previous(start, folder.name, source, asked.prefix)
+    if previous == approval and read_plugins(start.paths).find(folder.name) is not None:
+        line = f"{folder.name} is added already, and its folder is {SourceState.SAME}"
         return ActionResult({"added": folder.name, "changed": False}, (line,))
     shown = [*_describe(folder, approval), *(f"  {line}" for line in tree.problems)]
     if previous is not None:
@@ -135,7 +151,7 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     return ActionResult({"added": folder.name, "changed": True}, (*pieces, *lines))
 
 
-def _previous(start: Start, name: str, asked: Invocation) -> PluginApproval | None:
+def _previous(start: Start, name: str, source: Path, prefix: str) -> PluginApproval | None:
     """Return what was approved of a plug-in before; None if nothing was. Raises BadInput if the name is that of one
     from another folder."""
     approved = TrustLedger.find(start.paths).trust_in(plugins_folder(start.paths)).plugins
@@ -145,11 +161,10 @@ def _previous(start: Start, name: str, asked: Invocation) -> PluginApproval | No
         previous = read_approval(approved[name])
     except BadInput:  # it is to be replaced
         return None
-    source = (asked.folder / Path(asked.text).expanduser()).resolve()
     if previous.source != source:
         raise BadInput(
             f"There is a plug-in {name} already, from {previous.source}.",
-            f"`{asked.prefix}plugin remove {name}` removes that one.",
+            f"`{prefix}plugin remove {name}` removes that one.",
         )
     return previous
 
@@ -209,18 +224,16 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _state_of(plugin: Plugin) -> str:
-    """Return whether the folder that a plug-in was copied from is still the same."""
+def _state_of(plugin: Plugin) -> SourceState:
     source = plugin.approval.source
     if not source.is_dir():
-        return "gone; the copy is used"
+        return SourceState.GONE
     try:
         tree = read_tree(source)
-    except BadInput as error:
-        return error.message
-    if tree.digest == PluginTree(plugin.approval.entries).digest:
-        return _IS_SAME
-    return "changed since; the copy that you approved is used"
+    except BadInput:
+        return SourceState.UNREADABLE
+    is_same = tree.digest == PluginTree(plugin.approval.entries).digest
+    return SourceState.SAME if is_same else SourceState.CHANGED
 
 
 def _hooks_of(folder: PluginFolder) -> HookFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -117,10 +117,18 @@ class Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Plugins:
-    """The plug-ins that are used, by name, and a line for each that is not."""
+    """The plug-ins that are used, and by the name of each that is not a line that says why."""
 
     plugins: tuple[Plugin, ...] = ()
-    problems: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self.unusable.values())
+
+    def find(self, name: str) -> Plugin | None:
+        """Return the plug-in of this name, if it is used."""
+        return next((plugin for plugin in self.plugins if plugin.name == name), None)
 
 
 NONE = Plugins()
@@ -143,14 +151,14 @@ def read_plugins(paths: Paths) -> Plugins:
         return NONE
     approved = TrustLedger.find(paths).trust_in(plugins_folder(paths)).plugins
     plugins: list[Plugin] = []
-    problems: list[str] = []
+    unusable: dict[str, str] = {}
     for name, file in sorted(approved.items()):
         try:
             plugins.append(_read(paths, name, file))
         except BadInput as error:
             hint = "`swecli plugin add` with its folder copies it again"
-            problems.append(f"the plug-in {name} is not used: {error.message} {hint}")
-    return Plugins(tuple(plugins), tuple(problems))
+            unusable[name] = f"the plug-in {name} is not used: {error.message} {hint}"
+    return Plugins(tuple(plugins), unusable)
 
 
 @lru_cache(maxsize=256)

@@ -98,8 +98,19 @@ def test_a_folder_that_is_gone_is_said_and_its_copy_used(run: Run, folder: Path)
     run("plugin", "add", str(folder), "--yes")
     folder.rename(folder.with_name("elsewhere"))
     assert "gone; the copy is used" in run("plugin").out
-    assert run("plugin", "show", "tools").code == 0
+    assert "hook.py: gone" not in run("plugin", "show", "tools").out
     assert "There is no folder" in run("plugin", "add", str(folder)).err
+
+
+def test_a_folder_that_became_too_large_is_said_and_its_copy_used(run: Run, folder: Path) -> None:
+    run("plugin", "add", str(folder), "--yes")
+    with (folder / "model.bin").open("wb") as file:
+        file.truncate(100_000_000)
+    assert "cannot be copied any more; the copy is used" in run("plugin").out
+    assert "with model.bin of 100,000,000." in run("plugin", "show", "tools").out
+    refused = run("plugin", "add", str(folder), "--yes")
+    assert refused.code == 42
+    assert "more than 20,000,000 bytes" in refused.err
 
 
 def test_a_copy_that_was_changed_is_made_again(run: Run, folder: Path) -> None:
