@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ _OF_AUTHOR = frozenset({"name", "email", "url"})
 _OF_PROGRAM = frozenset({"type", "command", "args", "env", "cwd"})
 _OF_SERVICE = frozenset({"type", "url", "headers"})
 _RESERVED = ("PLUGIN_ROOT", "PLUGIN_DATA")
+_PLACE = re.compile(r"\./|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/|\Z)")  # how a cwd begins
 
 
 def check_manifest(manifest: JsonObject) -> list[str]:
@@ -113,7 +115,10 @@ def _read_server(name: str, entry: Json, root: Path) -> ServerEntry:
         case "streamable-http":
             _require_only(entry, _OF_SERVICE)
             _check_address(entry.get("url"))
-            return read_entry(name, entry)
+            server = read_entry(name, entry)
+            if len({header.lower() for header in server.headers}) < len(server.headers):
+                raise ValueError("its headers have a name twice")
+            return server
         case "sse":
             raise ValueError("its transport sse is not spoken here")
         case other:
@@ -130,8 +135,7 @@ def _check_program(entry: JsonObject) -> None:
     if isinstance(env, dict) and any(name in env for name in _RESERVED):
         raise ValueError("its env sets PLUGIN_ROOT or PLUGIN_DATA")
     place = entry.get("cwd", "./")
-    starts = ("./", *(f"${{{name}}}" for name in _RESERVED))
-    if not isinstance(place, str) or not place.startswith(starts):
+    if not isinstance(place, str) or not _PLACE.match(place):
         raise ValueError("its cwd begins with neither ./ nor ${PLUGIN_ROOT} nor ${PLUGIN_DATA}")
     if ".." in Path(place).parts:
         raise ValueError("its cwd leads out of the folder")

@@ -12,6 +12,7 @@ from swecli.models.errors import BadInput
 from tests.support.plugins import SCHEMAS, SKILL, agent_plugin, servers, write_files
 
 _PROGRAM = {"type": "stdio", "command": "server"}
+_SERVICE = {"type": "streamable-http", "url": "https://e.org"}
 
 
 def test_a_manifest_its_skills_and_servers_are_read() -> None:
@@ -97,7 +98,10 @@ def test_unknown_fields_and_extensions_are_named_and_the_rest_is_used() -> None:
         ({**_PROGRAM, "env": {"PLUGIN_ROOT": "/"}}, "sets PLUGIN_ROOT"),
         ({**_PROGRAM, "cwd": "data"}, "its cwd begins with neither"),
         ({**_PROGRAM, "cwd": "/etc"}, "its cwd begins with neither"),
+        ({**_PROGRAM, "cwd": "${PLUGIN_ROOT}x"}, "its cwd begins with neither"),
         ({**_PROGRAM, "cwd": "${PLUGIN_DATA}/../../x"}, "its cwd leads out"),
+        ({**_SERVICE, "headers": {"A": "x", "a": "y"}}, "its headers have a name twice"),
+        ({**_SERVICE, "headers": 3}, "headers is not an object of texts"),
         ({"type": "streamable-http", "url": "ftp://e.org"}, "no http or https address"),
         ({"type": "streamable-http", "url": "http://e.org"}, "its url is not https"),
         ({"type": "streamable-http", "url": "https://me@e.org"}, "a user or a fragment"),
