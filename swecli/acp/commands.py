@@ -13,8 +13,13 @@ from swecli.acp.questions import confirm
 from swecli.acp.turn_view import TurnView
 from swecli.actions.builtin.trust import give, trust
 from swecli.actions.in_session import find_session_actions, perform
-from swecli.actions.project_commands import ProjectCommand, find_project_commands
+from swecli.actions.project_commands import (
+    ProjectCommand,
+    find_plugin_commands,
+    find_project_commands,
+)
 from swecli.actions.trusting import TrustQuestion
+from swecli.config.paths import Paths
 from swecli.config.trust import FolderTrust
 from swecli.models.action import Action, ActionResult, Face, Family
 from swecli.models.errors import StoreError, SwecliError, UsageError
@@ -60,12 +65,15 @@ class EditorCommands:
     by_name: Mapping[str, _Command]
 
     @classmethod
-    def find(cls, trust: FolderTrust) -> EditorCommands:
-        """Return the commands of a session in a project."""
+    def find(cls, trust: FolderTrust, paths: Paths) -> EditorCommands:
+        """Return the commands of a session in a project, and of the plug-ins of these directories."""
         by_name: dict[str, _Command] = {}
         for declared in find_session_actions():
             if not _is_for_screens_only(declared):
                 by_name[declared.name] = declared
+        for plugin, template in find_plugin_commands(paths):
+            taken = template.name in by_name
+            by_name[f"{plugin}:{template.name}" if taken else template.name] = template
         for template in find_project_commands(trust):
             by_name.setdefault(template.name, template)
         return cls(by_name)

@@ -200,7 +200,7 @@ class EditorSession:
 
     def _tell_commands(self) -> None:
         """Tell the editor the commands, if there are other ones than it knows."""
-        commands = EditorCommands.find(self.runtime.start.read_trust())
+        commands = EditorCommands.find(self.runtime.start.read_trust(), self.runtime.start.paths)
         if commands != self.commands:
             self.commands = commands
             self.editor.update(update_available_commands(commands.describe()))

@@ -69,6 +69,10 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
     outside = "--outside" in asked.flags
     if asked.words:
         chosen = [hooks[number - 1] for number in _numbers(asked, len(hooks))]
+        if brought := [one for one in chosen if one.plugin is not None]:
+            raise BadInput(
+                f"{brought[0].hook.name} comes with a plug-in: it was approved with that."
+            )
         if own := [one for one in chosen if one.scope == "user"]:
             raise BadInput(f"{own[0].hook.name} is yours: it runs without an approval.")
     else:
@@ -156,6 +160,8 @@ def _describe_place(one: KnownHook, start: Start, *, outside: bool) -> str:
         return "not at all: the setting sandbox is required, and there is none"
     if sandbox.problem:
         return f"as you, because there is no sandbox: {sandbox.problem}"
+    if one.plugin is not None and one.plugin.approval.network:
+        return "in the sandbox, with network: writes only in this folder and one of its own"
     return "in the sandbox: no network, writes only in this folder"
 
 

@@ -1,4 +1,5 @@
-r"""The commands of a project: Markdown templates in `.agents/commands` or `.claude/commands`, sent as queries.
+r"""The commands of a project, in `.agents/commands` or `.claude/commands`, and of plug-ins: Markdown templates, sent as
+queries.
 
 `$ARGUMENTS` is replaced by the arguments, `$1` to `$9` by its words; without these the arguments are appended. `\$1` is
 `$1`, and so is `$1` in code of a text that has `$ARGUMENTS`. The front matter has `description` and `argument-hint`.
@@ -8,10 +9,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
+from swecli.config.paths import Paths
+from swecli.config.plugin_places import fill_in, may_have_plugins
 from swecli.config.project_files import find_command_files, is_inside
 from swecli.config.trust import FolderTrust
 from swecli.models.errors import BadInput
@@ -72,8 +77,26 @@ def find_project_commands(trust: FolderTrust) -> list[ProjectCommand]:
         except OSError:
             continue
         if not trust.objection(path, data):
-            fields, body = front_matter(decode_text(data))
-            help = fields.get("description") or f"Send {'/'.join(path.parts[-3:])}"
-            hint = fields.get("argument-hint", "")
-            commands[name] = ProjectCommand(name, help, hint, path, body.strip())
+            commands[name] = _read_command(name, path, decode_text(data))
     return list(commands.values())
+
+
+def find_plugin_commands(paths: Paths) -> Iterator[tuple[str, ProjectCommand]]:
+    """Yield the commands of the user's plug-ins, each with the plug-in's name; none that cannot be read."""
+    if not may_have_plugins(paths):
+        return
+    # late: few have plug-ins
+    from swecli.config.plugins import read_plugins
+
+    for plugin in read_plugins(paths).plugins:
+        for path in plugin.folder.commands:
+            with suppress(OSError):
+                text = fill_in(decode_text(read_regular(path)), plugin.variables)
+                yield plugin.name, _read_command(path.stem.lower(), path, text)
+
+
+def _read_command(name: str, path: Path, text: str) -> ProjectCommand:
+    """Return the command that sends the body of this text, which is that of `path`."""
+    fields, body = front_matter(text)
+    help = fields.get("description") or f"Send {'/'.join(path.parts[-3:])}"
+    return ProjectCommand(name, help, fields.get("argument-hint", ""), path, body.strip())

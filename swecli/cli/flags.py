@@ -40,6 +40,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "mcp": "list, get, add, approve, remove, login, serve: servers with tools",
     "acp": "sessions in an editor, which starts it",
     "hooks": "list, show, approve, withdraw: programs that are asked in a session",
+    "plugin": "list, show, add, remove, memory: folders with skills, commands, hooks, servers",
     "permissions": "show, allow, remove: what runs without asking",
     "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",

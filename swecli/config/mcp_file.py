@@ -51,6 +51,7 @@ class ServerEntry:
         client: As whom a login at the service is asked for; None if the service registers anybody.
         network: Whether the program reaches the network from the sandbox.
         sandbox: False for a program that runs outside of it, as the user would start it.
+        cwd: The folder that a plug-in's program starts in; "" for the workspace.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ServerEntry:
     client: RegisteredClient | None = None
     network: bool = False
     sandbox: bool = True
+    cwd: str = ""
 
     def to_json(self) -> JsonObject:
         """Return the entry as a file has it, without what is as usual."""
@@ -79,14 +81,18 @@ class ServerEntry:
             entry["network"] = True
         if not self.sandbox:
             entry["sandbox"] = False
+        if self.cwd:
+            entry["cwd"] = self.cwd
         return entry
 
     def fill_in(self, environ: Mapping[str, str]) -> ServerEntry:
         """Return the entry with the values of its variables. Raises ConfigError if one is not set."""
+        return self.map(
+            lambda text: _VARIABLE.sub(lambda match: _value_of(self.name, match, environ), text)
+        )
 
-        def fill(text: str) -> str:
-            return _VARIABLE.sub(lambda match: _value_of(self.name, match, environ), text)
-
+    def map(self, fill: Callable[[str], str]) -> ServerEntry:
+        """Return the entry with each text in which variables may stand replaced by what `fill` returns for it."""
         client = self.client
         if client is not None:
             client = replace(client, client_id=fill(client.client_id), secret=fill(client.secret))

@@ -76,11 +76,13 @@ def skill_files_in(folder: Path) -> list[Path]:
 
 def find_command_files(root: Path) -> list[Path]:
     """Return the Markdown files of a project's slash commands, in the order in which their names win."""
-    files: list[Path] = []
-    for name in _COMMAND_FOLDERS:
-        entries = [entry for _, in_folder in walk(str(root / name)) for entry in in_folder]
-        files += sorted(Path(entry.path) for entry in entries if entry.name.endswith(".md"))
-    return files
+    return [file for name in _COMMAND_FOLDERS for file in command_files_in(root / name)]
+
+
+def command_files_in(folder: Path) -> list[Path]:
+    """Return the Markdown files in a folder and those below it."""
+    entries = [entry for _, in_folder in walk(str(folder)) for entry in in_folder]
+    return sorted(Path(entry.path) for entry in entries if entry.name.endswith(".md"))
 
 
 def find_shared_strategies(root: Path) -> list[Path]:

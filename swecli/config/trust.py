@@ -47,6 +47,8 @@ class FolderTrust:
             says of its tools, as one text.
         hooks: What the user approved of each hook that files of the folder declare, by the hook's place: when it runs,
             its command, and the scripts that it names, as one text.
+        plugins: What the user approved of each plug-in whose copy lies in the folder: where it comes from, what its
+            programs may, and the digests of its files, as one text.
     """
 
     root: Path
@@ -55,6 +57,7 @@ class FolderTrust:
     everything: bool = False
     servers: Mapping[str, ApprovedFile] = field(default_factory=dict)
     hooks: Mapping[str, ApprovedFile] = field(default_factory=dict)
+    plugins: Mapping[str, ApprovedFile] = field(default_factory=dict)
 
     @property
     def is_trusted(self) -> bool:
@@ -91,11 +94,13 @@ class FolderTrust:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill that can be read: its name, its SKILL.md, and for one of a project what is trusted of its folder."""
+    """A skill that can be read: its name, its SKILL.md, for one of a project what is trusted of its folder, and for one
+    of a plug-in the values of variables in its text."""
 
     name: str
     file: Path
     trust: FolderTrust | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def objection(self, data: bytes) -> str:
         """Return why these bytes of its file are not used, or ""."""
@@ -164,6 +169,18 @@ class TrustLedger:
         if previous.hooks:
             self._write(replace(previous, hooks={}))
         return len(previous.hooks)
+
+    def approve_plugin(self, root: Path, name: str, text: str) -> None:
+        """Record what the user approved of a plug-in. Raises OSError."""
+        previous = self.trust_in(root)
+        approved = ApprovedFile.from_bytes(text.encode("utf-8"), time.time())
+        self._write(replace(previous, plugins={**previous.plugins, name: approved}))
+
+    def forget_plugin(self, root: Path, name: str) -> None:
+        """Withdraw the approval of a plug-in. Raises OSError."""
+        previous = self.trust_in(root)
+        rest = {other: file for other, file in previous.plugins.items() if other != name}
+        self._write(replace(previous, plugins=rest))
 
     def remove(self, root: Path) -> bool:
         """Withdraw the trust in a folder. Returns False if it was not trusted. Raises OSError."""
@@ -237,6 +254,8 @@ def _to_json(trust: FolderTrust) -> str:
         value["servers"] = _files_to_json(trust.servers)
     if trust.hooks:
         value["hooks"] = _files_to_json(trust.hooks)
+    if trust.plugins:
+        value["plugins"] = _files_to_json(trust.plugins)
     return json.dumps(value, indent=1)  # lone surrogates of a file name are escaped
 
 
@@ -260,6 +279,7 @@ def _from_json(value: Any) -> FolderTrust:
         None if since is None else float(since),
         servers=_files_from_json(value.get("servers", {})),
         hooks=_files_from_json(value.get("hooks", {})),
+        plugins=_files_from_json(value.get("plugins", {})),
     )
 
 

@@ -4,11 +4,13 @@ names and descriptions, and a tool reads the texts."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
 from swecli.config.paths import project_root
+from swecli.config.plugin_places import may_have_plugins
 from swecli.config.project_files import (
     find_skill_files,
     is_inside,
@@ -23,6 +25,7 @@ from swecli.text import decode_text, truncate
 
 _MAX_SKILL_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters
+_NAME = re.compile(r"[\w-]{1,64}")
 _MAX_NAMED = 5  # of the skills that are not used: more than anybody breaks in one go, few enough for a start's lines
 _SKILLS_TITLE = (
     "## Skills\nInstructions for certain tasks. When the task at hand is one of them, read it first: skill(name). "
@@ -53,13 +56,20 @@ def load_project(start: Start, trust: FolderTrust, *, window: int | None) -> Pro
 
 
 def find_skills(start: Start, trust: FolderTrust) -> Project:
-    """Find the user's own skills, and the project's as far as they are trusted. The first of a name is used. Never
-    raises for a file: those that are not used are named in a notice."""
+    """Find the user's own skills, those of his plug-ins, and the project's as far as they are trusted. The first of a
+    name is used. Never raises for a file: those that are not used are named in a notice."""
     root = project_root(start.cwd)
     home = Path(start.environ.get("HOME") or "/")
     user_files = [*skill_files_in(start.paths.config / "skills"), *find_skill_files(home)]
     project_files = find_skill_files(root)
-    project = Project()
+    project, variables = Project(), dict[Path, Mapping[str, str]]()
+    if may_have_plugins(start.paths):
+        # late: few have plug-ins
+        from swecli.config.plugins import read_plugins
+
+        plugins = read_plugins(start.paths)
+        project.notices.extend(plugins.problems)
+        variables = {file: one.variables for one in plugins.plugins for file in one.folder.skills}
     if project_files and not trust.is_trusted:
         project.notices.append(
             "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
@@ -67,13 +77,15 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
         project_files = []
     lines: list[str] = []
     unused: list[str] = []
-    for file in [*user_files, *project_files]:
+    for file in [*user_files, *variables, *project_files]:
         is_of_project = file in project_files
         name = str(file).replace(f"{home}/", "~/", 1)
         if is_of_project:
             name = str(file.relative_to(root))
         try:
-            skill, line = _parse_skill(file, trust if is_of_project else None)
+            by_folder = file.parent.name if file in variables else ""
+            skill, line = _parse_skill(file, trust if is_of_project else None, by_folder)
+            skill = replace(skill, variables=variables.get(file, {}))
         except (OSError, RuntimeError, ValueError) as error:  # circular links raise RuntimeError
             problem = getattr(error, "strerror", None) or error
             unused.append(f"{name} is not used: {problem}")
@@ -102,9 +114,10 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
     return replace(project, text="\n".join([_SKILLS_TITLE, *lines]) if lines else "")
 
 
-def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
+def _parse_skill(file: Path, trust: FolderTrust | None, by_folder: str) -> tuple[Skill, str]:
     """Return a skill and its line in the list. The file of a project may not be a link that leads out, and must be
-    trusted as it is. Raises OSError, RuntimeError, or ValueError with the problem."""
+    trusted as it is. One whose name is invalid gets the name `by_folder`, unless that is "". Raises OSError,
+    RuntimeError, or ValueError with the problem."""
     if trust is not None and not is_inside(file, trust.root):
         raise ValueError("it is a link that leads out of the project")
     data = read_regular(file)
@@ -116,6 +129,8 @@ def _parse_skill(file: Path, trust: FolderTrust | None) -> tuple[Skill, str]:
     description = fields.get("description", "")
     if not name or not description:
         raise ValueError("missing front matter (`---` lines around name: and description:)")
-    if not re.fullmatch(r"[\w-]{1,64}", name):
+    if by_folder and not _NAME.fullmatch(name):
+        name = by_folder
+    if not _NAME.fullmatch(name):
         raise ValueError(f"its name {name[:80]!r} is invalid: use letters, digits, - and _")
     return Skill(name, file, trust), f"- {name}: {truncate(description, _MAX_DESCRIPTION)}"

@@ -161,7 +161,7 @@ def _discover(start: Start) -> CommandTable:
     # late: loaded after the prompt is shown
     from swecli.repl.commands.registry import CommandTable
 
-    return CommandTable.discover(start.read_trust())
+    return CommandTable.discover(start.read_trust(), start.paths)
 
 
 def _build(start: Start, ask: Ask) -> Runtime:

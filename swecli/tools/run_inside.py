@@ -23,11 +23,13 @@ OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
 @dataclass(frozen=True, slots=True)
 class More:
     """What a program may in the sandbox that a command may not: reach the `network` of the machine, get variables of
-    `env` that may be secrets, and read what lies outside the workspace at the absolute paths of `shown`."""
+    `env` that may be secrets, read what lies outside the workspace at the absolute paths of `shown`, and write to the
+    existing folders `written`, also where these are swecli's own."""
 
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     shown: Sequence[str] = ()
+    written: Sequence[str] = ()
 
 
 NOTHING_MORE = More()
@@ -143,4 +145,4 @@ def _prepare(
     guarded = find_guarded_files(guard, env, profile)
     if more.shown:
         guarded = replace(guarded, opened=(*guarded.opened, *more.shown))
-    return guarded, sandbox.options(profile, guarded, network=more.network)
+    return guarded, sandbox.options(profile, guarded, network=more.network, written=more.written)

@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Literal
 
 from swecli.config.paths import project_root
+from swecli.config.plugin_places import may_have_plugins
 from swecli.config.settings import Start
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
 from swecli.tools.bubblewrap import (
-    CLOSED_FOLDER,
     DEVICES,
     RUNTIME,
     Bubblewrap,
@@ -113,14 +113,20 @@ class Confined:
 
 class Sandbox:
     """The sandbox of a run's commands. Whether there is one is found out when it is first needed. `setting` is "auto",
-    "required" or "off"; `own` are folders of swecli itself, which commands do not see."""
+    "required" or "off"; `own` are folders of swecli itself, which commands do not see but for those of `plugins`."""
 
     def __init__(
-        self, setting: str, root: Path, environ: Mapping[str, str] | None, own: Iterable[Path] = ()
+        self,
+        setting: str,
+        root: Path,
+        environ: Mapping[str, str] | None,
+        own: Iterable[Path] = (),
+        plugins: Iterable[Path] = (),
     ) -> None:
         self.root = root.resolve()
         self._setting = setting
         self._own = tuple(own)
+        self._plugins = tuple(map(str, plugins))
         self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
         self._environ = own_environment(environ)
@@ -130,11 +136,17 @@ class Sandbox:
         """Return the sandbox for the folder and the settings of a run."""
         paths = start.paths
         own = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
-        return cls(start.settings.sandbox, start.cwd, start.environ, own)
+        plugins: list[Path] = []
+        if may_have_plugins(paths):
+            # late: few have plug-ins
+            from swecli.config.plugins import read_plugins
+
+            plugins = [plugin.root for plugin in read_plugins(paths).plugins]
+        return cls(start.settings.sandbox, start.cwd, start.environ, own, plugins)
 
     def for_folder(self, folder: Path) -> Sandbox:
         """Return a sandbox of the same settings for commands in another folder."""
-        return Sandbox(self._setting, folder, self._environ, self._own)
+        return Sandbox(self._setting, folder, self._environ, self._own, map(Path, self._plugins))
 
     @property
     def is_active(self) -> bool:
@@ -188,17 +200,27 @@ class Sandbox:
         return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}{fixed}"
 
     def options(
-        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+        self,
+        profile: Profile,
+        guarded: GuardedFiles,
+        *,
+        network: bool = False,
+        written: Sequence[str] = (),
     ) -> list[str]:
         """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
-        that of the machine. Looks at many files: not for the event loop."""
+        that of the machine, and it may write to the folders `written`. Looks at many files: not for the event loop."""
         shared = [_SHARE] if network else self._share_network()
         options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
         if network:
             options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
         options += self._workspace(profile, guarded)
-        options += _hide([*self._hidden_outside(guarded), *guarded.hidden])
+        places = (*self._plugins, *written)
+        options += _hide([*self._hidden_outside(guarded), *guarded.hidden], places)
+        for path in self._plugins:
+            options += ["--ro-bind-try", path, path]
+        for path in written:
+            options += ["--bind", path, path]
         for folder in self._homes:
             options += ["--remount-ro", folder]  # last, as below
         if profile == "read-only":
@@ -457,12 +479,15 @@ def _names_of_hosts() -> list[str]:
     return ["--ro-bind-try", real, real] if _is_below(real, [RUNTIME]) else []
 
 
-def _hide(paths: Iterable[str]) -> list[str]:
-    """Return the options after which these files and folders cannot be opened."""
+def _hide(paths: Iterable[str], places: Collection[str]) -> list[str]:
+    """Return the options after which these files and folders cannot be opened; what is mounted later at the `places` in
+    them can be reached."""
     options: list[str] = []
+    above = {str(parent) for place in places for parent in Path(place).parents}
     for path in dict.fromkeys(map(os.path.realpath, paths)):
         if _is_folder(path):
-            options += [*CLOSED_FOLDER, path]
+            mode = "0111" if path in above else "0000"
+            options += ["--perms", mode, "--tmpfs", path]
         elif os.path.lexists(path):
             # a device, which cannot be opened where it is bound as a file
             options += ["--ro-bind", "/dev/null", path]

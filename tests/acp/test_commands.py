@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swecli.acp.commands import EditorCommands, to_markdown
+from swecli.config.paths import Paths
 from swecli.config.trust import FolderTrust
 from swecli.models.action import ActionResult
 from swecli.models.errors import UsageError
@@ -15,7 +16,7 @@ from swecli.models.events import Notice
 
 @pytest.fixture(scope="module")
 def commands() -> EditorCommands:
-    return EditorCommands.find(FolderTrust(Path()))
+    return EditorCommands.find(FolderTrust(Path()), Paths.find({"SWECLI_HOME": "home"}))
 
 
 def test_a_command_is_found_by_its_name_and_its_other_names(commands: EditorCommands) -> None:

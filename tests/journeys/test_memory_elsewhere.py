@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,28 @@ def test_claude_code_recalls_reports_and_proposes() -> None:
     assert answer.strip() == "All done."
     assert_was_told(service)
     assert_user_sees("mcp:claude-code")
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="Claude Code (claude) is not installed")
+def test_claude_code_recalls_by_our_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teach()
+    program = tmp_path / "bin" / "swecli"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    folder = swecli("plugin", "memory").out.strip()
+    recall = Call("mcp__plugin_swecli-memory_swecli__recall", RECALL.arguments)
+    waiting = Reply(calls=(Call("WaitForMcpServers", {}),))
+    replies = (Reply(calls=(recall,)), Reply("All done."))
+    with scripted(*replies, first=recall.name, waiting=waiting) as service:
+        words = ("--plugin-dir", folder, "-p", "run the tests", "--allowedTools", recall.name)
+        answer = claude(service, *words)
+    assert answer.strip() == "All done."
+    assert "- [P-1] Run the tests with make check." in json.dumps(service.requests[-1])
+    assert "recall-first" in json.dumps(service.requests[0])
 
 
 @pytest.mark.skipif(CODEX is None, reason="codex is not installed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,14 @@ class Overtaken(Sandbox):
     """A sandbox whose hidden file another program removes just before the mount."""
 
     def options(
-        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+        self,
+        profile: Profile,
+        guarded: GuardedFiles,
+        *,
+        network: bool = False,
+        written: Sequence[str] = (),
     ) -> list[str]:
-        found = super().options(profile, guarded, network=network)
+        found = super().options(profile, guarded, network=network, written=written)
         (self.root / ".env").unlink(missing_ok=True)
         return found
 
@@ -28,10 +34,15 @@ class Unmakable(Sandbox):
     """A sandbox that bubblewrap cannot make."""
 
     def options(
-        self, profile: Profile, guarded: GuardedFiles, *, network: bool = False
+        self,
+        profile: Profile,
+        guarded: GuardedFiles,
+        *,
+        network: bool = False,
+        written: Sequence[str] = (),
     ) -> list[str]:
         return [
-            *super().options(profile, guarded, network=network),
+            *super().options(profile, guarded, network=network, written=written),
             "--ro-bind",
             "/nowhere",
             "/nowhere",

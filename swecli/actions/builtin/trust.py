@@ -22,11 +22,12 @@ def list_(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     rows: list[tuple[str, ...]] = []
     for trust in folders:
         remark = "" if trust.root.is_dir() else "folder is gone"
-        counts = (str(len(trust.approved)), str(len(trust.servers)), str(len(trust.hooks)))
+        kinds = (trust.approved, trust.servers, trust.hooks, trust.plugins)
+        counts = tuple(str(len(kind)) for kind in kinds)
         rows.append((str(trust.root), _format_since(trust), *counts, remark))
     empty = () if rows else ("No folder is trusted. Run /trust in a session to trust one.",)
     value = [_as_json(trust) for trust in folders]
-    head = ("folder", "since", "files", "MCP servers", "hooks", "")
+    head = ("folder", "since", "files", "MCP servers", "hooks", "plug-ins", "")
     return ActionResult(value, (*empty, *problems), head=head, rows=tuple(rows))
 
 
@@ -37,7 +38,7 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
     if problem := ledger.problem_of(root):
         raise BadInput(problem)
     trust = ledger.trust_in(root)
-    if not trust.is_trusted and not trust.hooks:
+    if not trust.is_trusted and not trust.hooks and not trust.plugins:
         return ActionResult(None, (f"{root} is not trusted.",), code=1)
     since = f"trusted since {_format_since(trust)}" if trust.is_trusted else "not trusted"
     lines = [f"{root}, {since}"]
@@ -54,12 +55,18 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
         for name in sorted(trust.servers)
     ]
     lines += [_describe_hook(name, trust.hooks[name]) for name in sorted(trust.hooks)]
+    lines += [_describe_plugin(name, trust.plugins[name]) for name in sorted(trust.plugins)]
     return ActionResult(_as_json(trust), tuple(lines))
 
 
 def _describe_hook(name: str, hook: ApprovedFile) -> str:
     when = f", approved {_format_time(hook.since)}" if hook.since is not None else ""
     return f"  hook {name}: {hook.digest[:12]}{when}; what changed since: /hooks"
+
+
+def _describe_plugin(name: str, plugin: ApprovedFile) -> str:
+    when = f", approved {_format_time(plugin.since)}" if plugin.since is not None else ""
+    return f"  plug-in {name}: {plugin.digest[:12]}{when}; what changed since: swecli plugin show {name}"
 
 
 def _compare(trust: FolderTrust, name: str) -> list[str]:
@@ -114,7 +121,7 @@ def _find_root(asked: Invocation) -> Path:
 
 
 def _format_since(trust: FolderTrust) -> str:
-    if trust.since is None:  # of its servers or hooks only
+    if trust.since is None:  # of other things than its files
         return ""
     return _format_time(trust.since)
 
@@ -127,10 +134,12 @@ def _as_json(trust: FolderTrust) -> dict[str, object]:
     files = {name: file.digest for name, file in trust.approved.items()}
     servers = {name: server.digest for name, server in trust.servers.items()}
     hooks = {name: hook.digest for name, hook in trust.hooks.items()}
+    plugins = {name: plugin.digest for name, plugin in trust.plugins.items()}
     return {
         "folder": str(trust.root),
         "since": trust.since,
         "files": files,
         "servers": servers,
         "hooks": hooks,
+        "plugins": plugins,
     }

@@ -1,16 +1,27 @@
-"""Discover slash commands: built-in ones, declared actions, those of installed packages and of a trusted project."""
+"""Discover slash commands: built-in ones, declared actions, those of installed packages, of the user's plug-ins and of
+a trusted project."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from swecli.actions.project_commands import ProjectCommand, find_project_commands
+from swecli.actions.project_commands import (
+    ProjectCommand,
+    find_plugin_commands,
+    find_project_commands,
+)
+from swecli.config.paths import Paths
 from swecli.config.trust import FolderTrust
 from swecli.discovery import find_declared, index_by_name
 from swecli.repl.commands import builtin
 from swecli.repl.commands.actions import derived_commands
 from swecli.repl.commands.base import Command, CommandContext
 from swecli.similar_names import similar_names
+
+if TYPE_CHECKING:
+    pass
 
 _ENTRY_POINTS = "swecli.commands"
 
@@ -32,13 +43,15 @@ class CommandTable:
         )
 
     @classmethod
-    def discover(cls, trust: FolderTrust | None = None) -> CommandTable:
-        """Find the built-in commands, those of installed packages, and the trusted ones of a project with unused
-        names."""
+    def discover(cls, trust: FolderTrust | None = None, paths: Paths | None = None) -> CommandTable:
+        """Find the built-in commands, those of installed packages, of the plug-ins of these directories, and the
+        trusted ones of a project with unused names."""
         declared = find_declared(builtin, Command, _ENTRY_POINTS)
         # a package may add commands, not replace one: that is a NameClash
         own_forms = find_declared(builtin, Command)
         table = cls([*declared, *derived_commands(own_forms)])
+        if paths is not None:
+            table._add_plugins(paths)
         if trust is not None:
             table.add_project(trust)
         return table
@@ -48,6 +61,13 @@ class CommandTable:
         unused = [each for each in find_project_commands(trust) if self.find(each.name) is None]
         added = [_make_command(each) for each in unused]
         self._replace([*self.commands, *added])
+
+    def _add_plugins(self, paths: Paths) -> None:
+        """Add the commands of plug-ins, each as `PLUGIN:NAME` if its name is used already."""
+        for plugin, declared in find_plugin_commands(paths):
+            if self.find(declared.name) is not None:
+                declared = replace(declared, name=f"{plugin}:{declared.name}")
+            self._replace([*self.commands, _make_command(declared)])
 
     def find(self, name: str) -> Command | None:
         """Return the command with this name or alias (case-insensitive), or None."""
@@ -63,7 +83,7 @@ class CommandTable:
 
 
 def _make_command(declared: ProjectCommand) -> Command:
-    """Return the slash command that sends a project's template."""
+    """Return the slash command that sends a template of a project or a plug-in."""
 
     async def run(ctx: CommandContext, args: str) -> None:
         ctx.program.steer(declared.expand(args))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from swecli.config.plugin_places import fill_in
 from swecli.config.trust import Skill
 from swecli.folders import walk
 from swecli.models.message import Display, Offer, ToolResult
@@ -71,7 +72,7 @@ async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> Tool
         head += f"; beside it: {', '.join(siblings[:_MAX_LISTED])}"
     if len(siblings) > _MAX_LISTED:
         head += f" and {len(siblings) - _MAX_LISTED} more"
-    text = decode_text(data)
+    text = fill_in(decode_text(data), named.variables)
     return ToolResult(True, f"[{head}]\n{text}", Display(title=str(file)))
 
 

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from swecli.config.paths import project_root
+from swecli.config.plugin_places import fill_in
+from swecli.config.plugins import Plugin, read_plugins
 from swecli.config.project_files import is_inside
 from swecli.config.settings import Start
 from swecli.config.trust import ApprovedFile, TrustLedger
@@ -23,7 +25,7 @@ from swecli.tools.files import digest
 from swecli.tools.hooks.declared import Hook, HookFile, parse_hooks
 from swecli.tools.hooks.files import project_files, user_file
 
-Scope = Literal["project", "user"]
+Scope = Literal["project", "user", "plug-in"]
 _PROJECT = re.compile(r'"?\$(?:CLAUDE_PROJECT_DIR\b|\{CLAUDE_PROJECT_DIR\})"?')
 _SHOWN_BYTES = 200_000  # of a script: nobody reads a longer one before he approves it
 _MOST_BYTES = 50_000_000  # hashed of one: some 50 ms
@@ -50,9 +52,10 @@ class KnownHook:
     """A hook of a file, and what the user approved of it.
 
     Attributes:
-        root: The project's root, or the folder of the user's file.
+        root: The project's root, the folder of the user's file, or that of the plug-in.
         cwd: The folder that it runs in.
         approved: All that was approved in that folder, by the names of hooks.
+        plugin: Which it comes with, and was approved with; None for one of a project or the user.
     """
 
     hook: Hook
@@ -60,11 +63,14 @@ class KnownHook:
     root: Path
     cwd: Path
     approved: Mapping[str, ApprovedFile]
+    plugin: Plugin | None = None
 
     @property
     def approval(self) -> Approval:
         """What the user approved of it as it is now, which is looked for by what it says: hooks may change their
-        places. His own need no approval."""
+        places. His own need no approval, and those of a plug-in were approved with it."""
+        if self.plugin is not None:
+            return Approval(HookState.ON, outside=self.plugin.approval.outside)
         if self.scope == "user":
             return Approval(HookState.ON, outside=True)
         scripts = self.scripts
@@ -122,12 +128,17 @@ class KnownHooks:
 
 
 def read_hooks(start: Start) -> KnownHooks:
-    """Return the hooks of the user and the project. Never raises for a file."""
+    """Return the hooks of the user, his plug-ins and the project. Never raises for a file."""
     ledger = TrustLedger.find(start.paths)
     own_file = user_file(start)
     own = _read(own_file, str(own_file))
     known = [KnownHook(hook, "user", own_file.parent, own_file.parent, {}) for hook in own.hooks]
     problems = [*own.problems]
+    for plugin in read_plugins(start.paths).plugins:
+        for name, data in plugin.folder.hooks:
+            file = parse_hooks(data, f"{plugin.name}: {name}")
+            known += [_of_plugin(hook, plugin) for hook in file.hooks]
+            problems += file.problems
     root = project_root(start.cwd)
     found: list[Hook] = []
     for path in project_files(start):
@@ -143,6 +154,15 @@ def read_hooks(start: Start) -> KnownHooks:
         cwd = start.cwd.resolve()
         known += [KnownHook(hook, "project", root, cwd, approved) for hook in _each_once(found)]
     return KnownHooks(tuple(known), tuple(problems))
+
+
+def _of_plugin(hook: Hook, plugin: Plugin) -> KnownHook:
+    """Return a hook of a plug-in. Its shell finds the plug-in's places in variables; without one they are filled in."""
+    if hook.args:
+        command = fill_in(hook.command, plugin.variables)
+        args = tuple(fill_in(text, plugin.variables) for text in hook.args)
+        hook = replace(hook, command=command, args=args)
+    return KnownHook(hook, "plug-in", plugin.root, plugin.root, {}, plugin)
 
 
 def _read(file: Path, name: str) -> HookFile:

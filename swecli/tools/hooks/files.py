@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from swecli.config.paths import project_root
+from swecli.config.plugin_places import may_have_plugins
 from swecli.config.settings import Start
 from swecli.regular_files import read_regular
 
@@ -33,7 +34,17 @@ def project_files(start: Start) -> list[Path]:
 
 def may_have_hooks(start: Start) -> bool:
     """Return whether a file may declare hooks, so that more has to be loaded."""
-    return any(_has_key(file) for file in (user_file(start), *project_files(start)))
+    files = (user_file(start), *project_files(start))
+    return any(map(_has_key, files)) or _has_plugin_with_hooks(start)
+
+
+def _has_plugin_with_hooks(start: Start) -> bool:
+    if not may_have_plugins(start.paths):
+        return False
+    # late: few have plug-ins
+    from swecli.config.plugins import read_plugins
+
+    return any(plugin.folder.hooks for plugin in read_plugins(start.paths).plugins)
 
 
 def _has_key(file: Path) -> bool:

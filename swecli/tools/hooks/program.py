@@ -16,8 +16,8 @@ from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
 from swecli.tools.hooks.answers import Answer, failed, read_answer
 from swecli.tools.hooks.approved import KnownHook
-from swecli.tools.hooks.declared import Hook
 from swecli.tools.limits import excess
+from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox
@@ -57,7 +57,7 @@ async def run_program(
             stdin.seek(0)
             streams = _Streams(stdin.fileno(), take, stderr.fileno(), notes.append)
             seen = None if outside else [*filter(None, (shown, *known.places))]
-            end = await _run(hook, place, streams, seen)
+            end = await _run(known, place, streams, seen)
             errors = _read_end(stderr)
     except (OSError, ToolError, ValueError) as error:
         return failed(hook, str(error))
@@ -78,11 +78,17 @@ class _Streams:
 
 
 async def _run(
-    hook: Hook, place: Place, streams: _Streams, seen: Sequence[Path] | None
+    known: KnownHook, place: Place, streams: _Streams, seen: Sequence[Path] | None
 ) -> ProcessExit:
     """Run the program of a hook. `seen` is what it reads outside the workspace if it runs in the sandbox; None: it does
     not."""
+    hook = known.hook
     env = child_environment(place.environ) | {"CLAUDE_PROJECT_DIR": str(place.project)}
+    more = More(shown=[*map(str, seen or ())])
+    if known.plugin is not None:
+        env |= known.plugin.environment
+        written = (make_data_folder(known.plugin),)
+        more = replace(more, network=known.plugin.approval.network, written=written)
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     argv = [hook.command, *hook.args] if hook.args else [shell, "-c", hook.command]
     has_folder = place.cwd.is_dir()
@@ -96,7 +102,7 @@ async def _run(
             timeout=hook.time_limit,
             on_output=streams.on_output,
             on_note=streams.on_note,
-            more=More(shown=[*map(str, seen)]),
+            more=more,
             stdin=streams.stdin,
             stderr=streams.stderr,
         )

@@ -24,9 +24,13 @@ from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server
 from swecli.tools.mcp.service import Service
 from swecli.tools.own_programs import find_program
+from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.run_inside import More
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import places_of
+
+# the sandbox starts each program in the workspace
+_IN_FOLDER = 'cd -- "$1" && shift && exec "$@"'
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -39,23 +43,35 @@ def find_link(server: Server, start: Start, guard: Guard, sandbox: Sandbox | Non
         service = Service(server.name, entry.url, entry.headers)
         service.auth = find_login(server, entry, start, service.fail)
         return service
-    return Pipes(_program_of(entry, start, guard, sandbox))
+    return Pipes(_program_of(server, entry, start, guard, sandbox))
 
 
-def _program_of(entry: ServerEntry, start: Start, guard: Guard, sandbox: Sandbox | None) -> Program:
-    """Return how a server's program is started. Raises ToolError if it may not run at all."""
+def _program_of(
+    server: Server, entry: ServerEntry, start: Start, guard: Guard, sandbox: Sandbox | None
+) -> Program:
+    """Return how a server's program is started, by its entry with the values of variables. Raises ToolError if it may
+    not run at all."""
     if sandbox is not None and entry.sandbox and sandbox.refusal:
         raise ToolError(sandbox.refusal)
     is_inside = sandbox is not None and entry.sandbox and sandbox.is_active
     root = start.cwd.resolve()
     argv = [os.path.expanduser(entry.command), *entry.args]  # noqa: PTH111  a command need not be a path
+    if entry.cwd:
+        argv = ["/bin/sh", "-c", _IN_FOLDER, "sh", entry.cwd, *argv]
+    env, written = entry.env, tuple[str, ...]()
+    if server.plugin is not None:
+        env = {**env, **server.plugin.environment}
+        try:
+            written = (make_data_folder(server.plugin),)
+        except OSError as error:
+            raise ToolError(f"{server.plugin.data} cannot be made: {error.strerror}") from error
     return Program(
         argv if is_inside else [*_end_with_us(start, root), *argv],
         cwd=root,
         env=child_environment(start.environ),
         guard=guard,
         sandbox=sandbox if is_inside else None,
-        more=More(entry.network, entry.env, shown_to(entry, start)),
+        more=More(entry.network, env, shown_to(entry, start), written),
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from swecli.config.mcp_file import McpFile, ServerEntry, parse_servers
 from swecli.config.paths import project_root
+from swecli.config.plugin_places import plugins_folder
+from swecli.config.plugins import Plugin, read_plugins
 from swecli.config.project_files import MCP_SERVERS, is_inside
 from swecli.config.settings import Start
 from swecli.config.trust import ApprovedFile, FolderTrust, TrustLedger
@@ -18,7 +20,7 @@ from swecli.tools.environment import child_environment
 from swecli.tools.mcp.files import project_file, user_file
 from swecli.tools.mcp.record import ServerRecord
 
-Scope = Literal["project", "user"]
+Scope = Literal["project", "user", "plug-in"]
 
 
 class ServerState(StrEnum):
@@ -32,12 +34,13 @@ class ServerState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Server:
     """A server of a file that may be used. `approved` is what the user approved of it last, also if the entry has
-    changed since; None if nothing is."""
+    changed since; None if nothing is. `plugin` is the one that it comes with, None for another one."""
 
     entry: ServerEntry
     scope: Scope
     root: Path  # the folder in whose record of trust the approval stands
     approved: ServerRecord | None = None
+    plugin: Plugin | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +50,11 @@ class Server:
         """Return the entry with the values of its variables. In a project's file keys of models are none: its server
         would get them. Raises ConfigError if one is not set."""
         is_users = self.scope == "user"
+        if self.plugin is not None:
+            if self.plugin.is_literal:
+                return self.entry
+            project = {"CLAUDE_PROJECT_DIR": str(project_root(start.cwd))}
+            return self.entry.fill_in(child_environment(start.environ) | project)
         return self.entry.fill_in(start.environ if is_users else child_environment(start.environ))
 
     @property
@@ -66,13 +74,24 @@ class Servers:
 
 
 def read_servers(start: Start) -> Servers:
-    """Return the servers of the user and those of the project, if its file is trusted as it is. A name that both have
-    is the user's: his permission rules name his server. Never raises for a file."""
+    """Return the servers of the user, his plug-ins, and the project, if its file is trusted as it is. A name that
+    several have is the first's: permission rules of the user name his server. Never raises for a file."""
     own = _read_user_file(start)
     shared = _read_project_file(start)
     ledger = TrustLedger.find(start.paths)
     by_name = dict(_approved(own, "user", ledger.trust_in(start.paths.config)))
     problems = [*own.problems, *shared.problems]
+    in_plugins = ledger.trust_in(plugins_folder(start.paths))
+    for plugin in read_plugins(start.paths).plugins:
+        problems += [f"{plugin.name}: {line}" for line in plugin.folder.servers.problems]
+        file = McpFile(plugin.servers())
+        for name, server in _approved(file, "plug-in", in_plugins):
+            if name in by_name:
+                problems.append(
+                    f"{plugin.name}: the MCP server {name} is not used: there is one of this name"
+                )
+            else:
+                by_name[name] = replace(server, plugin=plugin)
     if shared.servers:
         trust = ledger.trust_in(project_root(start.cwd))
         for name, server in _approved(shared, "project", trust):
