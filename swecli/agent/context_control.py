@@ -53,15 +53,6 @@ class Meter:
     provider: int = 0  # the provider's count of the last request; 0 before it
     estimated: bool = False  # no token table was used
 
-    def grouped(self) -> list[tuple[str, int]]:
-        """Return the parts with all interactions of the window merged into one."""
-        kinds = {"interaction": "window", "pinned": "pins"}
-        groups: dict[str, int] = {}
-        for name, tokens in self.parts:
-            kind = kinds.get(name.split()[0], name)
-            groups[kind] = groups.get(kind, 0) + tokens
-        return list(groups.items())
-
 
 @dataclass(frozen=True, slots=True)
 class WindowPreview:
@@ -135,7 +126,7 @@ class ContextControl:
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
-        names = (f"pinned {number}", f"interaction {number}")
+        names = (f"pinned {number}", f"turn {number}")
         prepared = agent.prepare("").request
         limits = agent.make_fitter().limits
         tokens = sum(segment.tokens for segment in prepared.segments if segment.name in names)
@@ -181,10 +172,10 @@ class ContextControl:
             why = "old results are cleared when the request reaches its threshold"
             return ReductionPlan("window", "with a window of all turns", (), tokens, why=why)
         moves_at = max(epoch.first + conditions.max_interactions(spec), session.context.hold_turns)
-        turns = pluralize(moves_at - session.interactions, "more turn")
+        turns = pluralize(moves_at - session.interactions, "turn")
         names = _unpinned(session, epoch.first, moves_at - spec.size + 1)
         return ReductionPlan(
-            "window", f"after {turns}, or earlier after a long pause", names, tokens
+            "window", f"in {turns}, or earlier after a long pause,", names, tokens
         )
 
     def past_prompt(self, number: int) -> PastPrompt:
