@@ -63,9 +63,10 @@ def outline_next(runtime: Runtime, meter: Meter) -> Iterator[tuple[str, int, str
             content = ", ".join(spec.name for spec in runtime.agent.specs())
         elif name == "query":
             shown_name = "your message"
+            content = "what you type next, with notes on folder, mode and strategies"
         elif number.isdecimal() and kind in ("turn", "pinned"):
             content = queries.get(int(number), content)
-        yield shown_name, tokens, one_line(content, _FIRST_WORDS)
+        yield shown_name, tokens, one_line(content.lstrip("# "), _FIRST_WORDS)
     if meter.residual:
         direction = "more" if meter.residual > 0 else "less"
         yield "provider", meter.residual, f"it counts {direction} than this program"

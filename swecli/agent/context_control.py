@@ -36,6 +36,7 @@ class ReductionPlan:
     before: int = 0  # tokens of the request
     after: int | None = None  # tokens of the request; None: unknown
     why: str = ""  # why it is due; "": it is not yet
+    is_made: bool = False  # the next request is already counted without what it removes
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,9 @@ class ContextControl:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             before = fitter.measure(past_request(session)).tokens
             why = prepared.epoch_row.detail if prepared.epoch_row else ""
-            return ReductionPlan("window", "with the next turn", names, before, tokens, why)
+            return ReductionPlan(
+                "window", "with the next turn", names, before, tokens, why, is_made=True
+            )
         messages = prepared.keyed_messages
         next_step = StepPosition(interaction_of(messages[-1]), step=1, query="")
         reduction = fitter.next_reduction(messages, next_step)

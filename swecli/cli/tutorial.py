@@ -6,7 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 
-from swecli.actions.tutorial import FILES, LINES, MODEL, make_project
+from swecli.actions.tutorial import FILES, MODEL, STEPS, make_project
 from swecli.cli.event_loop import run_event_loop
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.startup import configure, make_folders
@@ -21,7 +21,7 @@ _FOLDER = "swecli-tutorial"
 
 @subcommand
 def _tutorial(parser: Parser) -> None:
-    """Try swecli in ten minutes, offline: a small project, and eight steps whose lines Tab fills in."""
+    """Try swecli in ten minutes, offline: a small project, and fourteen lines that Tab fills in."""
     parser.add_argument(
         "folder", nargs="?", default=_FOLDER, help=f"where to make the project (default {_FOLDER})"
     )
@@ -51,4 +51,4 @@ def _run(args: argparse.Namespace) -> ActionResult | int:
     # late: --help and --make need no line editor
     from swecli.repl.repl import REPL
 
-    return run_event_loop(REPL(replace(configured, choice=choice, suggestions=LINES)).run())
+    return run_event_loop(REPL(replace(configured, choice=choice, suggestions=STEPS)).run())

@@ -43,9 +43,10 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
     }
     lines = [_format_size(meter)]
     if meter.limit is not None:
+        lines.append(f"  besides, {format_tokens(meter.reserve)} are kept free for the answer")
+    if meter.cached:
         lines.append(
-            f"  {format_tokens(meter.reserve)} more are kept free for the answer, and "
-            f"{format_tokens(meter.cached)} were sent before and may be billed as cached"
+            f"  {format_tokens(meter.cached)} were sent before and may be billed as cached"
         )
     session = runtime.session
     if session.interactions:
@@ -53,7 +54,7 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
         value["next"] = asdict(next_cut)
         lines += [
             _format_turns(session, control.preview()),
-            *_format_left_out(runtime),
+            *_format_left_out(runtime, next_cut),
             *_format_plan(next_cut),
         ]
     rows = tuple(
@@ -102,30 +103,32 @@ def _format_turns(session: Session, preview: WindowPreview) -> str:
     return f"{line}, {stored} stored" if stored else line
 
 
-def _format_left_out(runtime: Runtime) -> Iterator[str]:
-    """Yield what was taken out of the request besides whole turns, and why, the newest first."""
-    for row in runtime.sessions.context.log(runtime.session, _MAX_REDUCTIONS):
-        if row.undone or row.how in (BEGIN, UNDO, "window") or row.epoch is not None:
-            continue
-        yield f"  shortened ({row.detail or row.how}): {format_tokens(row.before)} → {format_tokens(row.after)} tokens"
+def _format_left_out(runtime: Runtime, next_cut: ReductionPlan) -> Iterator[str]:
+    """Yield what is not in the next request, and why: the turns before the window, and what was shortened."""
+    rows = runtime.sessions.context.log(runtime.session, _MAX_REDUCTIONS)
+    present = [row for row in rows if not row.undone and row.how not in (BEGIN, UNDO)]
+    cuts = [row.detail for row in present if row.epoch is not None]
+    reasons = [next_cut.why] if next_cut.removes and next_cut.is_made else cuts[:1]
+    yield from (f"  left out because: {reason}. /pin keeps a turn" for reason in reasons if reason)
+    for row in present:
+        if row.epoch is None:
+            size = f"{format_tokens(row.before)} → {format_tokens(row.after)} tokens"
+            yield f"  shortened: {row.detail or row.how} ({size})"
 
 
 def _format_plan(plan: ReductionPlan) -> tuple[str, ...]:
     """Return what is left out next, and how to keep it."""
-    if not plan.removes:
-        return ("Nothing is dropped next.",)
+    if not plan.removes or plan.is_made:
+        return ("Nothing more is dropped next.",)
     turns = [name for name in plan.removes if name.startswith("T")]
     if not turns:
         count = pluralize(len(plan.removes), "old result")
         return (f"With the next request {count} are shortened: {plan.why}.",)
     oldest = "the oldest turn" if len(turns) == 1 else f"the oldest {len(turns)} turns"
     verb = "summarised" if plan.how == "condense" else "dropped"
-    change = ""
-    if plan.after is not None:
-        change = f" ({format_tokens(plan.before)} → {format_tokens(plan.after)} tokens)"
     is_one = len(turns) == 1
     when = f"{plan.when[0].upper()}{plan.when[1:]}"
-    return (f"{when} {oldest} {'is' if is_one else 'are'} {verb}{change}. /pin keeps one.",)
+    return (f"{when} {oldest} {'is' if is_one else 'are'} {verb}. /pin keeps one.",)
 
 
 @Action(Need.CONTEXT, Words("TEXT", "the text to search for", "+", is_text=True), during_turn=True)
