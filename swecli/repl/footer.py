@@ -16,7 +16,7 @@ from swecli.config.status_template import names_in
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
-from swecli.models.money import format_dollars
+from swecli.models.money import format_dollars, format_spent
 from swecli.repl.branch import read_branch
 from swecli.repl.status_command import StatusCommand
 from swecli.text import sanitize, short_path
@@ -85,6 +85,7 @@ class Footer:
     template: str = ""
     command: StatusCommand | None = None
     stored_turns: int = 0  # that are not sent
+    spent: str = ""  # what is known of the cost, in words; "": it was not read yet
     _runtime: Runtime | None = None
     _measured: _Measured | None = None
 
@@ -138,6 +139,7 @@ class Footer:
         totals = self._runtime.sessions.totals()
         self._count_turns(session)
         self.cost = totals.cost
+        self.spent = format_spent(totals.cost, totals.known_cost, totals.unpriced)
         self.tokens = totals.usage.total
         self.jobs = len(agent.ctx.commands.jobs.running)
         if session is not None:
@@ -216,10 +218,15 @@ class Footer:
         return figures | {
             "context": "" if self.context is None else f"{self.context}%",
             "tokens": format_tokens(self.tokens),
-            "cost": "cost unknown" if self.cost is None else format_dollars(self.cost),
+            "cost": self._format_cost(),
             "jobs": pluralize(self.jobs, "job") if self.jobs else "",
             "folder": "" if self.folder is None else short_path(self.folder),
         }
+
+    def _format_cost(self) -> str:
+        if self.cost is not None:
+            return format_dollars(self.cost)
+        return "cost unknown" if self.spent in ("", "unknown") else self.spent
 
     def _pieces(self) -> list[_Piece]:
         """Return the parts of the line from left to right; the model and the mode have the largest weights."""

@@ -20,6 +20,7 @@ from tests.support.scripted import Reply
 from tests.support.shell import swecli
 
 FIGURES = {"requests": 3, "sent": 1200, "cached": 600, "received": 40, "cost": None}
+FIGURES |= {"known_cost": 0.0, "unpriced": 3}
 
 
 async def runtime_after_a_turn() -> Runtime:

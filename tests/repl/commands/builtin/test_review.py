@@ -86,7 +86,7 @@ async def test_a_fix_asks_for_approval_and_the_finding_is_rechecked() -> None:
     await ctx.type("/review shop/prices.py --no-verify")
     output = await ctx.type("/review --fix F-1")
     assert [request.call.name for request in user.asked] == ["edit_file"]
-    assert "F-1 shop/prices.py:3: open → gone (its code is in no file)" in output
+    assert "F-1 shop/prices.py:3: open → gone (the code it named is gone)" in output
 
 
 async def test_after_a_refused_fix_the_finding_stays_open() -> None:
@@ -99,7 +99,7 @@ async def test_after_a_refused_fix_the_finding_stays_open() -> None:
 async def test_a_dry_run_prints_the_plan_and_asks_no_model() -> None:
     ctx = ScriptedContext(make_runtime())
     output = await ctx.type("/review shop --dry-run")
-    assert "plan: 13 lines in" in output
+    assert "13 lines to read" in output
     assert ctx.runtime.agent.model.requests == []  # type: ignore[attr-defined]
 
 
