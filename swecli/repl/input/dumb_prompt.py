@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
+from swecli.models.errors import BadInput
 from swecli.actions.editor import run_editor
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
@@ -145,6 +146,13 @@ class DumbPrompt:
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")
         return (await self._typed.get()).strip() or None
+
+    async def ask_secret(self, label: str) -> str | None:
+        """Refuse to ask: what is typed here is shown. Raises BadInput."""
+        raise BadInput(
+            f"{label.partition(' (')[0]}: it would be shown here as you type.",
+            "Set the variable of the service, or start without --plain.",
+        )
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         loop = asyncio.get_running_loop()

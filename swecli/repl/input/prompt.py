@@ -16,13 +16,19 @@ from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import DynamicKeyBindings, merge_key_bindings
 from prompt_toolkit.layout import BufferControl, Dimension, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.processors import (
+    ConditionalProcessor,
+    PasswordProcessor,
+    Processor,
+    Transformation,
+    TransformationInput,
+)
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
@@ -107,6 +113,7 @@ class PromptLine:
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
+        self._hides_text = False
         self._question_lock = asyncio.Lock()
         self.buffer = LineBuffer(
             completer=self._completer,
@@ -266,6 +273,14 @@ class PromptLine:
         answer = await self._ask(Question(label))
         return answer if isinstance(answer, str) else None
 
+    async def ask_secret(self, label: str) -> str | None:
+        """Return a line that the user types and nobody sees, or None for no answer."""
+        self._hides_text = True
+        try:
+            return await self.ask_text(label)
+        finally:
+            self._hides_text = False
+
     async def _ask(self, question: Question) -> int | str | None:
         async with self._question_lock:
             self.question = question
@@ -322,7 +337,13 @@ class PromptLine:
         line = Window(
             BufferControl(
                 self.buffer,
-                [_RestoredMark(self.buffer), self._ghost],
+                [
+                    ConditionalProcessor(
+                        PasswordProcessor(), Condition(lambda: self._hides_text)
+                    ),
+                    _RestoredMark(self.buffer),
+                    self._ghost,
+                ],
                 search_buffer_control=search.control,
                 preview_search=True,
             ),

@@ -33,12 +33,12 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_review_prints_its_findings_and_progress() -> None:
     ctx = ScriptedContext(make_runtime([READ, END]))
     output = await ctx.type("/review shop/prices.py --no-verify")
-    assert "review R-1 of shop/prices.py" in output
+    assert "Reviewing shop/prices.py (R-1)" in output
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in output
     assert (
         "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
     )
-    assert "1 finding · 1 report · 2 loops" in output
+    assert "1 finding\n" in output
 
 
 async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(
