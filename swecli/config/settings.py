@@ -386,6 +386,7 @@ class Start:
     notices: tuple[str, ...] = ()
     config: Path | None = None
     suggestions: tuple[Suggestion, ...] = ()  # to type next, for a tutorial
+    asks_for_model: bool = False  # before the first line
 
     @property
     def trusted(self) -> bool:

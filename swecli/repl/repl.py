@@ -78,6 +78,8 @@ class REPL(Program):
         self._background = Background(self)
         self._startup = Startup(start, build)
         first_lines = ["/sessions"] if start.pick else []
+        if start.asks_for_model:
+            first_lines.append("/connect")
         if start.prompt:
             first_lines.append(start.prompt)
         self.queue = LineQueue(first_lines)
