@@ -51,7 +51,12 @@ def _run(command: Sequence[str], sent: str = "") -> str | None:
     """Return what a command prints, None if it fails."""
     try:
         ended = subprocess.run(
-            command, input=sent, capture_output=True, text=True, timeout=_KEYRING_SECONDS, check=True
+            command,
+            input=sent,
+            capture_output=True,
+            text=True,
+            timeout=_KEYRING_SECONDS,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -34,7 +34,9 @@ class Prices(unittest.TestCase):
 }
 
 STEPS = (
-    Suggestion("look around", "The ● lines are what it does: it lists the folder and reads two files."),
+    Suggestion(
+        "look around", "The ● lines are what it does: it lists the folder and reads two files."
+    ),
     Suggestion("what does gross do?", "It answers from what it has read, without another call."),
     Suggestion(
         "remember that the tests run with `python3 -m unittest`",
@@ -57,7 +59,9 @@ STEPS = (
         "how do the tests run?",
         "The turn in which you said it is not sent any more; the rule P-1 is.",
     ),
-    Suggestion("/review prices.py", "It looks for mistakes that no test covers, and finds one: F-1."),
+    Suggestion(
+        "/review prices.py", "It looks for mistakes that no test covers, and finds one: F-1."
+    ),
     Suggestion("/review --fix F-1", "It repairs the finding, and asks you as before."),
     Suggestion("/exit", "The last line says how to start in a project of your own."),
 )

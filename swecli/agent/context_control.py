@@ -177,9 +177,7 @@ class ContextControl:
         moves_at = max(epoch.first + conditions.max_interactions(spec), session.context.hold_turns)
         turns = pluralize(moves_at - session.interactions, "turn")
         names = _unpinned(session, epoch.first, moves_at - spec.size + 1)
-        return ReductionPlan(
-            "window", f"in {turns}, or earlier after a long pause,", names, tokens
-        )
+        return ReductionPlan("window", f"in {turns}, or earlier after a long pause,", names, tokens)
 
     def past_prompt(self, number: int) -> PastPrompt:
         """Rebuild the first request of turn `number`. Raises BadInput if there is none, or nothing is stored that it

@@ -115,9 +115,7 @@ class Footer:
 
     def measured(self, session: Session, first: int) -> None:
         """Take over that the next request of this session begins with turn `first`."""
-        self._measured = _Measured(
-            session.id, session.interactions, str(session.window), first
-        )
+        self._measured = _Measured(session.id, session.interactions, str(session.window), first)
         self._count_turns(session)
 
     def _count_turns(self, session: Session | None) -> None:

@@ -264,7 +264,8 @@ class Guard:
         name = escape_hidden(path, keep="")
         if is_protected(path) or self._is_of_environment(path):
             return _Answer(
-                1, f"{name} can steer the assistant or start programs: changes are always asked about"
+                1,
+                f"{name} can steer the assistant or start programs: changes are always asked about",
             )
         real = self.root.resolve() / path
         if any(real.is_relative_to(folder) for folder in own_folders(self.root)):

@@ -28,16 +28,12 @@ def footer_text(facts: Footer, width: int) -> str:
 
 
 def test_the_footer_shows_everything_at_100_columns() -> None:
-    expected = (
-        "openrouter/anthropic/claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
-    )
+    expected = "openrouter/anthropic/claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
     assert footer_text(FACTS, 100) == expected
 
 
 def test_a_narrow_footer_drops_the_provider_first_then_the_window_and_last_the_cost() -> None:
-    assert (
-        footer_text(FACTS, 70) == "claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
-    )
+    assert footer_text(FACTS, 70) == "claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
     assert footer_text(FACTS, 50) == "claude-sonnet · ask · context 12% · $0.01"
     assert footer_text(FACTS, 40) == "claude-sonnet · ask · $0.01"
     assert footer_text(FACTS, 20) == "claude-sonnet · ask"
@@ -57,8 +53,7 @@ def test_an_unknown_cost_is_shown_as_unknown() -> None:
 
 def test_unknown_figures_are_left_out() -> None:
     assert (
-        footer_text(Footer("m", "ask", "full", busy="starting"), 80)
-        == "m · ask · $0.00 · starting"
+        footer_text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · $0.00 · starting"
     )
 
 

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from swecli.models.money import format_spent
 from swecli.models.message import Usage
+from swecli.models.money import format_spent
 from swecli.store.records import UsageTotals
 
 

@@ -6,8 +6,8 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-from swecli.config.project_files import find_command_files
 from swecli.config.paths import project_root
+from swecli.config.project_files import find_command_files
 
 
 def familiar_command(name: str) -> str:

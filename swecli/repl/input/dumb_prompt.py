@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from swecli.models.errors import BadInput
 from swecli.actions.editor import run_editor
+from swecli.models.errors import BadInput
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap

@@ -338,9 +338,7 @@ class PromptLine:
             BufferControl(
                 self.buffer,
                 [
-                    ConditionalProcessor(
-                        PasswordProcessor(), Condition(lambda: self._hides_text)
-                    ),
+                    ConditionalProcessor(PasswordProcessor(), Condition(lambda: self._hides_text)),
                     _RestoredMark(self.buffer),
                     self._ghost,
                 ],

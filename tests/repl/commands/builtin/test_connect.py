@@ -49,7 +49,9 @@ async def test_a_keyring_keeps_the_key_if_it_gives_it_back(
     ring = Path("ring").absolute()
     script = f"#!/bin/sh\ncase $1 in store) cat > {ring};; lookup) cat {ring};; esac\n"
     put_program("secret-tool", script, monkeypatch)
-    assert "The key is in the keyring." in await ScriptedContext(runtime, "openai", KEY).type("/connect")
+    assert "The key is in the keyring." in await ScriptedContext(runtime, "openai", KEY).type(
+        "/connect"
+    )
     assert ring.read_text() == KEY
     assert not (runtime.start.paths.config / "keys").exists()
 

@@ -117,9 +117,7 @@ async def test_pin_reports_its_tokens_and_unpin_removes_the_pin(
         await ctx.type("/unpin")
 
 
-@pytest.mark.parametrize(
-    "line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact"]
-)
+@pytest.mark.parametrize("line", ["/pin T99", "/pin x", "/unpin 1", "/context undo", "/compact"])
 async def test_an_invalid_argument_is_an_error_of_one_line(ctx: ScriptedContext, line: str) -> None:
     with pytest.raises(BadInput) as caught:
         await ctx.type(line)

@@ -23,6 +23,6 @@ async def test_undo_without_an_effect_on_the_window_is_silent_about_it(
     await run_turn(runtime, "query 1")
     await run_turn(runtime, "query 2")
     printed = await ctx.type("/undo")
-    assert "Undone: \"query 2\". /redo brings it back." in printed
+    assert 'Undone: "query 2". /redo brings it back.' in printed
     assert "window" not in printed
     assert "sent again" not in printed
