@@ -63,7 +63,7 @@ class _Measured:
 
 @dataclass(slots=True)
 class Footer:
-    """The values shown in the footer. `sent_turns` is the number of turns in the next request, `context` the used share of it
+    """The values shown in the footer. `sent_turns` counts the turns in the next request, `context` is its used share
     in percent, None while unknown. `cost` is in US dollars, None if a price is unknown; `jobs` counts background
     commands. A `hint` replaces the whole line; `busy` names the background work. `template` and `command` are the
     user's own status line."""
