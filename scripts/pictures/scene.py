@@ -30,9 +30,9 @@ def play() -> Shot:
 
 
 def _session(terminal: Terminal) -> Shot:
-    terminal.wait(r"window 5\+3 \(0 turns\)")
+    terminal.wait(r"0 turns sent")
     _settle(terminal)
-    _say(terminal, "list shop", r"window 5\+3 \(1 turn\)")
+    _say(terminal, "list shop", r"1 turn sent")
     _say(terminal, f'change "{WRONG}" to "{RIGHT}" in shop/prices.py', "Answer with a number")
     asked = replay(terminal.raw, COLUMNS, ROWS)
     _press(terminal, "1\r", r"allowed: Edit[^~]*no cost")

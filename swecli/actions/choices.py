@@ -15,7 +15,7 @@ MODE_HELP: Mapping[Mode, str] = {
     "ask": "ask before edits and before commands that do more than read",
     "edits": "edit files in this folder without asking, and run commands in the sandbox if there is one",
     "plan": "read only: edits and commands that do more than read are refused",
-    "auto": "run everything without asking, but for secrets, protected files and your ask and deny rules",
+    "auto": "ask only about secrets, protected files and what your ask rules name",
 }
 
 

@@ -19,7 +19,7 @@ from swecli.models.json_value import Json
 from swecli.text import one_line
 
 if TYPE_CHECKING:
-    from swecli.agent.context_control import PastPrompt
+    from swecli.agent.context_control import Meter, PastPrompt
     from swecli.app import Runtime
     from swecli.context.prepare import Segment
     from swecli.context.tokens import TokenCounter
@@ -45,6 +45,33 @@ def show_prompt(runtime: Runtime, text: str = "") -> ActionResult:
     return _show_next(runtime, query, is_full)
 
 
+def outline_next(runtime: Runtime, meter: Meter) -> Iterator[tuple[str, int, str]]:
+    """Yield the parts of the next request, each with its tokens and what it is about: of tools their names, of a turn
+    the beginning of your message."""
+    request = runtime.agent.prepare("").request
+    texts = {segment.name: segment.text for segment in request.segments}
+    queries = {
+        interaction_of(message): str(message["content"])
+        for message in request.keyed_messages
+        if message["role"] == "user"
+    }
+    for name, tokens in meter.parts:
+        kind, _, number = name.partition(" ")
+        content = texts.get(name, "")
+        shown_name = name
+        if name == "tools":
+            content = ", ".join(spec.name for spec in runtime.agent.specs())
+        elif name == "query":
+            shown_name = "your message"
+            content = "what you type next, with notes on folder, mode and strategies"
+        elif number.isdecimal() and kind in ("turn", "pinned"):
+            content = queries.get(int(number), content)
+        yield shown_name, tokens, one_line(content.lstrip("# "), _FIRST_WORDS)
+    if meter.residual:
+        direction = "more" if meter.residual > 0 else "less"
+        yield "provider", meter.residual, f"it counts {direction} than this program"
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """Messages of a request that belong together; `segments` are those of its system message."""
@@ -68,7 +95,7 @@ def _parts(
     # the segments are the parts of the system message, one for each interaction, and the query
     yield _Part("system", [system], segments[: len(segments) - len(interactions) - 1])
     for interaction in interactions:
-        kind = "pinned" if interaction < first_interaction else "interaction"
+        kind = "pinned" if interaction < first_interaction else "turn"
         members = [
             message
             for message, number in zip(window, numbers, strict=True)

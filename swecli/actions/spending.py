@@ -9,7 +9,7 @@ from typing import Any
 from swecli.models.action import ActionResult
 from swecli.models.axis import evenly_spaced
 from swecli.models.counts import format_tokens, pluralize
-from swecli.models.money import format_dollars
+from swecli.models.money import format_dollars, format_spent
 from swecli.store.spending import Spending, daily_spending
 from swecli.store.sqlite.database import Database
 
@@ -32,7 +32,7 @@ def format_stats(database: Database, days: int, width: int) -> ActionResult:
         f"{pluralize(days, 'day')} to {spending['days'][-1]['name']}: {pluralize(total['sessions'], 'session')}, "
         f"{pluralize(total['turns'], 'turn')}, {pluralize(total['requests'], 'request')}",
         f"{format_tokens(total['sent'])} tokens sent, {_cached_share(total)} from the cache, "
-        f"{format_tokens(total['received'])} received, cost {format_dollars(total['cost'])}",
+        f"{format_tokens(total['received'])} received, cost {_spent(total)}",
     ]
     lines += ["", *_plot("tokens sent a day", spending["days"], "sent", width)]
     if any(day["cost"] for day in spending["days"]):
@@ -54,6 +54,12 @@ def format_tables(spending: Spending, width: int) -> list[str]:
     return lines
 
 
+def _spent(row: Spending, *, is_short: bool = False) -> str:
+    if is_short and row["cost"] is None and row["known_cost"]:
+        return f"{format_dollars(row['known_cost'])} + ?"
+    return format_spent(row["cost"], row["known_cost"], row["unpriced"])
+
+
 def _cached_share(row: Spending) -> str:
     """Return the share of sent tokens that were read from the provider's cache."""
     return f"{100 * row['cached'] // row['sent']}%" if row["sent"] else "0%"
@@ -67,7 +73,7 @@ def _row_cells(row: Spending) -> tuple[str, ...]:
         format_tokens(row["sent"]),
         _cached_share(row),
         format_tokens(row["received"]),
-        format_dollars(row["cost"]),
+        _spent(row, is_short=True),
     )
     return row["name"], f"{row['requests']:,}", *figures
 
@@ -85,7 +91,7 @@ def _format_row(cells: Sequence[str], width: int) -> str:
 
 
 def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> list[str]:
-    """Draw a bar for each day; unknown costs count as 0."""
+    """Draw a bar for each day, of the known costs."""
     # late: only needed to draw
     import plotext
 

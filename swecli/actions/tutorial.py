@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from swecli.config.settings import Suggestion
 from swecli.models.errors import BadInput
 
 MODEL = "demo/tutorial"  # whose answers are recorded in swecli/tour/script.toml
@@ -32,29 +33,37 @@ class Prices(unittest.TestCase):
 """,
 }
 
-LINES = (
-    # 1: look
-    "look around",
-    # 2: ask
-    "what does gross do?",
-    # 3: teach it a rule, and see the test fail
-    "remember that the tests run with `python3 -m unittest`",
-    "run the tests",
-    # 4: an edit with its diff, and the test that passes then credits the rule
-    "fix it and run them again",
-    # 5: the playbook, and a rule that changes
-    "/playbook",
-    "/playbook edit P-1 The tests run with `python3 -m unittest -v`",
-    # 6: undo the edit with the turn that made it, and redo it
-    "/undo",
-    "/redo",
-    # 7: a window of one turn, and what stays known
-    "/window 1",
-    "how do the tests run?",
-    # 8: a review of what no test covers, and its repair
-    "/review prices.py",
-    "/review --fix F-1",
-    "/exit",
+STEPS = (
+    Suggestion(
+        "look around", "The ● lines are what it does: it lists the folder and reads two files."
+    ),
+    Suggestion("what does gross do?", "It answers from what it has read, without another call."),
+    Suggestion(
+        "remember that the tests run with `python3 -m unittest`",
+        "The line with + at the end is what it keeps, in your words, for all later sessions.",
+    ),
+    Suggestion("run the tests", "It uses the rule P-1 that you taught it, and the test fails."),
+    Suggestion(
+        "fix it and run them again",
+        "You see the change first and are asked: 1 is yes. Then ✎ says that P-1 helped.",
+    ),
+    Suggestion("/playbook", "All that it has learned, who said it, and what it did."),
+    Suggestion(
+        "/playbook edit P-1 The tests run with `python3 -m unittest -v`",
+        "You can correct what it has learned.",
+    ),
+    Suggestion("/undo", "The file and the conversation go back to before the fix; the rule stays."),
+    Suggestion("/redo", "The fix is back."),
+    Suggestion("/window 1", "From now on the model is sent one turn. The others stay stored."),
+    Suggestion(
+        "how do the tests run?",
+        "The turn in which you said it is not sent any more; the rule P-1 is.",
+    ),
+    Suggestion(
+        "/review prices.py", "It looks for mistakes that no test covers, and finds one: F-1."
+    ),
+    Suggestion("/review --fix F-1", "It repairs the finding, and asks you as before."),
+    Suggestion("/exit", "The last line says how to start in a project of your own."),
 )
 
 

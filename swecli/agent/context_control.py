@@ -36,6 +36,7 @@ class ReductionPlan:
     before: int = 0  # tokens of the request
     after: int | None = None  # tokens of the request; None: unknown
     why: str = ""  # why it is due; "": it is not yet
+    is_made: bool = False  # the next request is already counted without what it removes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,6 @@ class Meter:
     counted: int = 0  # our count of the last request; 0 before it
     provider: int = 0  # the provider's count of the last request; 0 before it
     estimated: bool = False  # no token table was used
-
-    def grouped(self) -> list[tuple[str, int]]:
-        """Return the parts with all interactions of the window merged into one."""
-        kinds = {"interaction": "window", "pinned": "pins"}
-        groups: dict[str, int] = {}
-        for name, tokens in self.parts:
-            kind = kinds.get(name.split()[0], name)
-            groups[kind] = groups.get(kind, 0) + tokens
-        return list(groups.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +127,7 @@ class ContextControl:
         number = session.interactions if interaction is None else interaction
         before = session.context.pins
         self._sessions.context.pin(session, number)
-        names = (f"pinned {number}", f"interaction {number}")
+        names = (f"pinned {number}", f"turn {number}")
         prepared = agent.prepare("").request
         limits = agent.make_fitter().limits
         tokens = sum(segment.tokens for segment in prepared.segments if segment.name in names)
@@ -169,7 +161,9 @@ class ContextControl:
             names = _unpinned(session, epoch.first if epoch else 1, prepared.window[0])
             before = fitter.measure(past_request(session)).tokens
             reason = prepared.epoch_row.detail if prepared.epoch_row else ""
-            return ReductionPlan("window", "with the next turn", names, before, tokens, reason)
+            return ReductionPlan(
+                "window", "with the next turn", names, before, tokens, reason, is_made=True
+            )
         messages = prepared.keyed_messages
         next_step = StepPosition(interaction_of(messages[-1]), step=1, query="")
         reduction = fitter.next_reduction(messages, next_step)
@@ -181,11 +175,9 @@ class ContextControl:
             reason = "old results are cleared when the request reaches its threshold"
             return ReductionPlan("window", "with a window of all turns", (), tokens, why=reason)
         moves_at = max(epoch.first + conditions.max_interactions(spec), session.context.hold_turns)
-        turns = pluralize(moves_at - session.interactions, "more turn")
+        turns = pluralize(moves_at - session.interactions, "turn")
         names = _unpinned(session, epoch.first, moves_at - spec.size + 1)
-        return ReductionPlan(
-            "window", f"after {turns}, or earlier after a long pause", names, tokens
-        )
+        return ReductionPlan("window", f"in {turns}, or earlier after a long pause,", names, tokens)
 
     def past_prompt(self, number: int) -> PastPrompt:
         """Rebuild the first request of turn `number`. Raises BadInput if there is none, or nothing is stored that it

@@ -103,10 +103,10 @@ def _run(argv: list[str]) -> int:
 
         return run_event_loop(run_print_mode(start, args, surroundings))
     # late: runs without a screen need no line editor
-    from swecli.cli.startup import offer_tutorial
+    from swecli.cli.startup import offer_model
     from swecli.repl.repl import REPL
 
-    return run_event_loop(REPL(offer_tutorial(start)).run())
+    return run_event_loop(REPL(offer_model(start)).run())
 
 
 def _fail(error: SwecliError, argv: list[str]) -> int:

@@ -48,8 +48,8 @@ def make_start(args: argparse.Namespace) -> Start:
     )
 
 
-def offer_tutorial(start: Start) -> Start:
-    """Add a notice to the first start that found no model."""
+def offer_model(start: Start) -> Start:
+    """Let the first start that found no model ask for one, with a notice about the tutorial."""
     is_first = not start.paths.database.exists()
     if start.choice.name != DEMO or start.settings.model or not is_first:
         return start
@@ -57,8 +57,8 @@ def offer_tutorial(start: Start) -> Start:
     from swecli.config.own_command import own_command
 
     command = own_command(sys.argv[0], process_folder(), start.environ.get("PATH"))
-    offer = f"no model was found: `{command} tutorial` shows swecli in ten minutes, offline"
-    return replace(start, notices=(*start.notices, offer))
+    offer = f"`{command} tutorial` shows swecli in ten minutes, without a model"
+    return replace(start, notices=(*start.notices, offer), asks_for_model=not start.prompt)
 
 
 def configure(

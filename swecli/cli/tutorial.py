@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from swecli.actions.tutorial import FILES, LINES, MODEL, make_project
+from swecli.actions.tutorial import FILES, MODEL, STEPS, make_project
 from swecli.cli.actions import offer
 from swecli.cli.event_loop import run_event_loop
 from swecli.cli.startup import make_folders
@@ -28,7 +28,7 @@ _FOLDER = "swecli-tutorial"
     in_session=False,
 )
 def tutorial(start: Start, asked: Invocation) -> ActionResult:
-    """Try swecli in ten minutes, offline: a small project, and eight steps whose lines Tab fills in"""
+    """Try swecli in ten minutes, offline: a small project, and fourteen lines that Tab fills in"""
     only_makes = "--make" in asked.flags
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if not (only_makes or is_terminal):
@@ -58,7 +58,7 @@ def _begin_session(start: Start, folder: Path) -> int:
     # late: --help and --make need no line editor
     from swecli.repl.repl import REPL
 
-    return run_event_loop(REPL(replace(configured, choice=choice, suggestions=LINES)).run())
+    return run_event_loop(REPL(replace(configured, choice=choice, suggestions=STEPS)).run())
 
 
 offer(tutorial)

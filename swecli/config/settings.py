@@ -387,6 +387,14 @@ def render_template() -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A line to type next, and what to look at when it runs."""
+
+    line: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """The configuration of a run. `resume` is None for a new session, "" for this directory's last one (if `attended`
     one that is not a script's alone), else an id, prefix or title; with `pick` the user chooses one. `prompt` becomes
@@ -404,7 +412,8 @@ class Start:
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
-    suggestions: tuple[str, ...] = ()  # lines to type next, for a tutorial
+    suggestions: tuple[Suggestion, ...] = ()  # to type next, for a tutorial
+    asks_for_model: bool = False  # before the first line
 
     @property
     def trusted(self) -> bool:

@@ -79,11 +79,11 @@ class FolderTrust:
         """Return why a file is not used, or "" if the user approved it as it is."""
         match self.judge(path, data):
             case "changed":
-                return "it has changed since you trusted it: /trust shows how"
+                return "it has changed since you trusted it. /trust shows the change"
             case "new":
-                return "it is new since you trusted this folder: /trust shows it"
+                return "it is new since you trusted this folder. /trust shows it"
             case "untrusted":
-                return "this folder is not trusted: run /trust to use it"
+                return "this folder is not trusted. Run /trust to use it"
             case "approved":
                 return ""
 

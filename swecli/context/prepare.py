@@ -196,7 +196,7 @@ def measure_messages(
 ) -> Iterator[Segment]:
     """Measure the past interactions of a request, one by one, and its query."""
     for number in dict.fromkeys(interaction_of(message) for message in window):
-        name = f"pinned {number}" if number in epoch.pins else f"interaction {number}"
+        name = f"pinned {number}" if number in epoch.pins else f"turn {number}"
         messages = [message for message in window if interaction_of(message) == number]
         text = "\n".join(f"{message['role']}: {text_of(message)}" for message in messages)
         yield Segment(name, sum(counter.count_message(message) for message in messages), text)

@@ -321,7 +321,7 @@ def choose_model(
         reason = f"{variable} is set, but no model is chosen: name one with -m {provider}/NAME"
         hint = ""
     if or_demo:
-        return ModelChoice(DEMO, reason)
+        return ModelChoice(DEMO, f"{reason}: /connect sets one up" if hint else reason)
     raise NoModel(f"There is no model to ask: {reason}.", hint)
 
 

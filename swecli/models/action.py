@@ -220,6 +220,7 @@ class Action:
     in_session: bool = True
     is_command: bool = False  # in a session it is a command of its own, also if it has a family
     during_turn: bool = False  # whether it may run beside a turn
+    is_former: bool = False  # an earlier name of another one, which answers but is not offered
     # from the function: its name without underscores around it, and the first line of its docstring. An action that
     # only one face has, in a form of its own, is declared without a function.
     name: str = ""
@@ -316,9 +317,11 @@ class Family:
 
     @property
     def in_session(self) -> tuple[Action, ...]:
-        """The actions that the slash command has."""
+        """The actions that the slash command offers."""
         return tuple(
-            action for action in self.actions if action.in_session and not action.is_command
+            action
+            for action in self.actions
+            if action.in_session and not action.is_command and not action.is_former
         )
 
     def read(self, line: str) -> tuple[Action, str, str]:
@@ -336,8 +339,9 @@ class Family:
     def find(self, name: str) -> Action:
         """Return an action of the slash command. Raises UsageError."""
         offered = {action.name: action for action in self.in_session}
-        if name in offered:
-            return offered[name]
+        former = {action.name: action for action in self.actions if action.is_former}
+        if action := {**former, **offered}.get(name):
+            return action
         own_commands = {action.name for action in self.actions if action.is_command}
         hint = f"Use /{name}" if name in own_commands else f"Choose: {', '.join(offered)}"
         raise UsageError(f"Unknown {self.name} action {name!r:.40}.", hint)

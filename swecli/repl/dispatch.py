@@ -211,6 +211,16 @@ class Dispatcher:
         command = table.find(name)
         if command is not None:
             return command
+        # late: only for a line that is no command here
+        from swecli.repl.commands.familiar import familiar_command, is_untrusted_command
+
+        if is_untrusted_command(name, self._startup.context.runtime.cwd):
+            raise UsageError(
+                f"/{name} is a command of this folder, which you have not trusted.",
+                "/trust shows it.",
+            )
+        if elsewhere := familiar_command(name):
+            raise UsageError(f"There is no /{name} here.", elsewhere)
         suggestions = " or ".join(f"/{similar}" for similar in table.suggest(name))
         hint = f"Did you mean {suggestions}?" if suggestions else "Type /help for the list."
         raise UsageError(f"Unknown command /{name}.", hint)

@@ -16,7 +16,7 @@ from swecli.config.status_template import names_in
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
-from swecli.models.money import format_dollars
+from swecli.models.money import format_dollars, format_spent
 from swecli.repl.branch import read_branch
 from swecli.repl.status_command import StatusCommand
 from swecli.text import sanitize, short_path
@@ -44,9 +44,26 @@ class _Piece:
     weight: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The first turn that the next request of a session contains, as long as the session stays like this."""
+
+    session: str  # its id
+    turns: int
+    window: str
+    first: int
+
+    def holds_for(self, session: Session) -> bool:
+        return (self.session, self.turns, self.window) == (
+            session.id,
+            session.interactions,
+            str(session.window),
+        )
+
+
 @dataclass(slots=True)
 class Footer:
-    """The values shown in the footer. `sent_turns` is the number of turns in the window, `context` the used share of it
+    """The values shown in the footer. `sent_turns` counts the turns in the next request, `context` is its used share
     in percent, None while unknown. `cost` is in US dollars, None if a price is unknown; `jobs` counts background
     commands. A `hint` replaces the whole line; `busy` names the background work. `template` and `command` are the
     user's own status line."""
@@ -67,7 +84,10 @@ class Footer:
     branch: str = ""
     template: str = ""
     command: StatusCommand | None = None
+    stored_turns: int = 0  # that are not sent
+    spent: str = ""  # what is known of the cost, in words; "": it was not read yet
     _runtime: Runtime | None = None
+    _measured: _Measured | None = None
 
     def attach(self, runtime: Runtime) -> None:
         """Read values from the runtime from now on, and set the mode that was chosen while it was loading."""
@@ -93,6 +113,18 @@ class Footer:
         elif event.type in _CHANGES:
             self.refresh()
 
+    def measured(self, session: Session, first: int) -> None:
+        """Take over that the next request of this session begins with turn `first`."""
+        self._measured = _Measured(session.id, session.interactions, str(session.window), first)
+        self._count_turns(session)
+
+    def _count_turns(self, session: Session | None) -> None:
+        if session is not None and self._measured is not None and self._measured.holds_for(session):
+            self.sent_turns = session.interactions - self._measured.first + 1
+        else:
+            self.sent_turns = _count_sent_turns(session)
+        self.stored_turns = session.interactions - self.sent_turns if session else 0
+
     def refresh(self) -> None:
         """Update the values; in another session, reset the context share."""
         if self._runtime is None:
@@ -103,8 +135,9 @@ class Footer:
         self.mode = agent.permissions.mode
         self.window = str(session.window if session else self._runtime.settings.window)
         totals = self._runtime.sessions.totals()
-        self.sent_turns = _count_sent_turns(session)
+        self._count_turns(session)
         self.cost = totals.cost
+        self.spent = format_spent(totals.cost, totals.known_cost, totals.unpriced)
         self.tokens = totals.usage.total
         self.jobs = len(agent.ctx.commands.jobs.running)
         if session is not None:
@@ -183,10 +216,15 @@ class Footer:
         return figures | {
             "context": "" if self.context is None else f"{self.context}%",
             "tokens": format_tokens(self.tokens),
-            "cost": "cost unknown" if self.cost is None else format_dollars(self.cost),
+            "cost": self._format_cost(),
             "jobs": pluralize(self.jobs, "job") if self.jobs else "",
             "folder": "" if self.folder is None else short_path(self.folder),
         }
+
+    def _format_cost(self) -> str:
+        if self.cost is not None:
+            return format_dollars(self.cost)
+        return "cost unknown" if self.spent in ("", "unknown") else self.spent
 
     def _pieces(self) -> list[_Piece]:
         """Return the parts of the line from left to right; the model and the mode have the largest weights."""
@@ -196,9 +234,9 @@ class Footer:
         vi_mode = ""
         if app.editing_mode is EditingMode.VI:
             vi_mode = app.vi_state.input_mode.value.replace("-", " ")
-        window = f"window {self.window}"
-        if self.sent_turns is not None:
-            window += f" ({pluralize(self.sent_turns, 'turn')})"
+        window = "" if self.sent_turns is None else f"{pluralize(self.sent_turns, 'turn')} sent"
+        if self.stored_turns:
+            window += f", {self.stored_turns} stored"
         context = "" if self.context is None else f"context {figures['context']}"
         return [
             _Piece(self.model, style, 8),

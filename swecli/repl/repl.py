@@ -78,6 +78,8 @@ class REPL(Program):
         self._background = Background(self)
         self._startup = Startup(start, build)
         first_lines = ["/sessions"] if start.pick else []
+        if start.asks_for_model:
+            first_lines.append("/connect")
         if start.prompt:
             first_lines.append(start.prompt)
         self.queue = LineQueue(first_lines)
@@ -150,7 +152,7 @@ class REPL(Program):
         if is_tutorial:
             return f"for work of your own, in your project: {command}"
         flags = shlex.join(self._session_flags(session))
-        return f"to continue this session: {command} {flags}"
+        return f"{command} {flags} continues this session"
 
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session: its title if it has one that no other has."""
@@ -310,8 +312,21 @@ def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
         lines[0] = lines[0].replace("swecli", "\x1b[1mswecli\x1b[0m", 1)
     hints = ["/help for commands", keys.hint("next_mode", "to switch mode")]
     lines += [f"{dim}{line}{end}" for line in _wrap_parts(list(filter(None, hints)), width)]
-    lines += [f"! {one_line(notice, 1_000)}" for notice in (*start.notices, *keys.notices)]
+    for notice in (*start.notices, *keys.notices):
+        lines += _wrap_notice(one_line(notice, 1_000), width)
     return "\n".join(lines) + "\n\n"
+
+
+def _wrap_notice(notice: str, width: int) -> list[str]:
+    """Break a notice into lines between words, below each other behind the mark."""
+    return textwrap.wrap(
+        notice,
+        width,
+        initial_indent="! ",
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _format_error(error: SwecliError, color: bool) -> str:

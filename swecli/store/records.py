@@ -20,10 +20,18 @@ class UsageTotals:
     cost: float | None = 0.0
     requests: int = 0
     by_purpose: dict[str, UsageTotals] = field(default_factory=dict)
+    known_cost: float = 0.0  # of the requests whose price is known
+    unpriced: int = 0  # requests whose price is not
 
     def __add__(self, other: UsageTotals) -> UsageTotals:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return UsageTotals(self.usage + other.usage, cost, self.requests + other.requests)
+        return UsageTotals(
+            self.usage + other.usage,
+            cost,
+            self.requests + other.requests,
+            known_cost=self.known_cost + other.known_cost,
+            unpriced=self.unpriced + other.unpriced,
+        )
 
 
 @dataclass(frozen=True, slots=True)

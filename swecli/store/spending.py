@@ -14,7 +14,9 @@ _MAX_DAYS = 366
 _TOTALS = (
     "count(*) AS requests, sum(tokens_in) AS sent, sum(tokens_cached) AS cached,"
     " sum(tokens_out + tokens_reasoning) AS received, CASE WHEN"
-    " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost"
+    " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) = 0 THEN total(cost) END AS cost,"
+    " total(cost) AS known_cost,"
+    " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) AS unpriced"
 )
 _REFUSED = "count(CASE WHEN approved = 0 THEN 1 END)"
 # what the user refused or stopped did not fail
@@ -26,7 +28,8 @@ Spending = dict[str, Any]
 
 def session_spending(database: Database, session_id: str) -> Spending:
     """Return a session's spending by `models`, `causes` and `tools`, most tokens first: records with `name`,
-    `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown); for
+    `requests`, tokens `sent` (of which `cached`) and `received`, `cost` in US dollars (None if a price is unknown: then
+    `known_cost` is that of the others, and `unpriced` counts them); for
     tools `calls`, how many of them were `refused` or `failed`, and the `tokens` of their results."""
     return _group_spending(database, f"session_id = '{session_id}'")
 
@@ -48,6 +51,8 @@ def daily_spending(database: Database, days: int, today: date) -> Spending:
             "cached": 0,
             "received": 0,
             "cost": 0.0,
+            "known_cost": 0.0,
+            "unpriced": 0,
         }
     question = f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1"
     for record in run_query(database, question).records:

@@ -266,8 +266,10 @@ class Guard:
 
         name = write_name(path)
         if is_protected(path) or self._is_of_environment(path):
-            reason = "what is written there can start programs or change settings"
-            return _Answer(1, f"{name} is protected: {reason}")
+            return _Answer(
+                1,
+                f"{name} can steer the assistant or start programs: changes are always asked about",
+            )
         real = self.root.resolve() / path
         if any(real.is_relative_to(folder) for folder in own_folders(self.root)):
             return _Answer(1, f"{name} is protected: swecli runs from there")

@@ -89,7 +89,7 @@ async def test_a_turn_is_shown_as_the_next_request_was(runtime: Runtime) -> None
     outline = show_prompt(runtime, "T2").lines
     assert [line.split(" · ")[0] for line in outline if line.startswith("---")] == [
         "--- system",
-        "--- interaction 1",
+        "--- turn 1",
         "--- query",
         "--- T2",
     ]

@@ -25,7 +25,7 @@ def leave(*arguments: str, lines: tuple[str, ...] = ("list files",)) -> list[str
             terminal.wait(rf"^> {re.escape(line)}$")
         terminal.keys("/exit\r")
         assert terminal.wait_for_exit() == 0
-        found = re.search("^to continue this session: (.+)$", terminal.text, re.MULTILINE)
+        found = re.search("^(.+) continues this session$", terminal.text, re.MULTILINE)
         assert found, terminal.text
     words = shlex.split(found[1])
     first = next(
@@ -80,4 +80,4 @@ def test_a_session_whose_folder_was_removed_meanwhile_ends_like_any_other(tmp_pa
         shutil.rmtree(folder)
         terminal.keys("/exit\r")
         assert terminal.wait_for_exit() == 0
-        assert re.search("^to continue this session: .*-c$", terminal.text, re.MULTILINE)
+        assert re.search("^.*-c continues this session$", terminal.text, re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.cli.flags import parse_run
-from swecli.cli.startup import make_folders, make_start, offer_tutorial
+from swecli.cli.startup import make_folders, make_start, offer_model
 from swecli.config.own_command import own_command
 from swecli.config.paths import Paths
 from swecli.config.settings import Start
@@ -79,7 +79,7 @@ def test_a_prompt_that_is_not_utf8_is_refused_before_any_folder_is_created() -> 
 
 
 def test_a_first_start_without_a_model_offers_the_tutorial_by_a_command_that_runs() -> None:
-    [offer] = offer_tutorial(start_of()).notices
+    [offer] = offer_model(start_of()).notices
     command = own_command(sys.argv[0], Path.cwd(), os.environ.get("PATH"))
     assert f"`{command} tutorial`" in offer
-    assert not offer_tutorial(start_of("-m", "demo")).notices
+    assert not offer_model(start_of("-m", "demo")).notices

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.actions.tutorial import FILES, LINES
+from swecli.actions.tutorial import FILES, STEPS
 from tests.support.shell import Run
 from tests.support.terminal import Terminal
 
@@ -21,9 +21,9 @@ OUTPUTS = {
     "fix it and run them again": r"the test passes \[P-1\]",
     "/playbook": r"P-1 +active +this project +you +helped 1 +The tests run",
     "/playbook edit P-1 The tests run with `python3 -m unittest -v`": "P-1 is changed",
-    "/undo": r"files: prices\.py",
-    "/redo": r"redid T5|restored T5|redone",
-    "/window 1": "^window 1$",
+    "/undo": r"Undone: \"fix it and run them again\" \(1 file: prices\.py\)",
+    "/redo": r"Redone: \"fix it and run them again\"",
+    "/window 1": "^window 1: 1 turn sent",
     "how do the tests run?": "My playbook says: The tests run with python3 -m unittest -v",
     "/review prices.py": r"F-1 prices\.py:9 LOGIC",
     "/review --fix F-1": "before, it was -1900",
@@ -72,9 +72,10 @@ def take(terminal: Terminal, line: str) -> None:
 def test_a_person_takes_every_line_with_tab() -> None:
     with Terminal("tutorial", "shop", columns=100, rows=60) as terminal:
         terminal.wait("the answers are recorded ones, everything else is real")
-        for line in LINES[:-1]:
-            terminal.wait(rf"{re.escape(line)}   \(Tab takes it\)")
-            take(terminal, line)
+        for number, step in enumerate(STEPS[:-1], 1):
+            terminal.wait(rf"{re.escape(step.line)}   \(Tab takes it\)|Tab takes {step.line}")
+            terminal.wait(f"step {number} of 14: ")
+            take(terminal, step.line)
         text = Path("shop/prices.py").read_text()
         assert "net * (1 + TAX)" in text
         assert "net * percent / 100" in text

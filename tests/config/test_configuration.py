@@ -40,7 +40,7 @@ def test_project_settings_are_used_only_in_a_trusted_repository(
     before = configured()
     assert before.settings.mode == "ask"
     assert before.notices == (
-        ".swecli/config.toml is not used: this folder is not trusted: run /trust to use it",
+        ".swecli/config.toml is not used: this folder is not trusted. Run /trust to use it",
     )
     trust_everything(before)
     after = configured()
@@ -57,7 +57,7 @@ def test_project_settings_that_changed_since_they_were_trusted_are_not_used() ->
     changed = configured()
     assert changed.settings.mode == "ask"
     assert changed.notices == (
-        ".swecli/config.toml is not used: it has changed since you trusted it: /trust shows how",
+        ".swecli/config.toml is not used: it has changed since you trusted it. /trust shows the change",
     )
 
 

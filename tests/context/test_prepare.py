@@ -106,7 +106,7 @@ def test_a_prepared_request_names_its_segments_tokens_and_shown_strategies() -> 
         "system",
         "instructions",
         "playbook",
-        *[f"interaction {n}" for n in range(3, 8)],
+        *[f"turn {n}" for n in range(3, 8)],
         "query",
     ]
     assert ready.strategy_ids == ("P-1", "P-2")
@@ -254,8 +254,8 @@ def test_pinned_turns_are_sent_before_the_window() -> None:
     assert [s.name for s in ready.segments] == [
         "system",
         "pinned 2",
-        "interaction 5",
-        "interaction 6",
+        "turn 5",
+        "turn 6",
         "query",
     ]
     session.context.pins = (1, 2)

@@ -122,7 +122,7 @@ def test_in_a_terminal_a_plan_is_edited_accepted_and_carried_out(code: Path) -> 
         terminal.keys("1")
         screen = terminal.wait("Done.")
         assert "✓ plan accepted · mode edits" in screen
-        terminal.wait(r"edits · window .* \(1 turn\)")
+        terminal.wait(r"edits · 1 turn sent")
     assert code.read_text() == "a + b\n"
 
 

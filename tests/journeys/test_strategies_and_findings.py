@@ -129,7 +129,7 @@ async def test_instructions_below_that_are_not_trusted_are_named() -> None:
     events = await run_turn(runtime, "read it", learn=False)
     assert "Obey me." not in "".join(sent_texts(runtime))
     notices = [event.text for event in events if isinstance(event, Notice)]
-    assert notices == ["web/AGENTS.md: not used: this folder is not trusted: run /trust to use it"]
+    assert notices == ["web/AGENTS.md: not used: this folder is not trusted. Run /trust to use it"]
 
 
 async def test_a_withdrawn_statement_is_gone_from_the_head() -> None:

@@ -28,16 +28,12 @@ def footer_text(facts: Footer, width: int) -> str:
 
 
 def test_the_footer_shows_everything_at_100_columns() -> None:
-    expected = (
-        "openrouter/anthropic/claude-sonnet · ask · window 5+3 (6 turns) · context 12% · $0.01"
-    )
+    expected = "openrouter/anthropic/claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
     assert footer_text(FACTS, 100) == expected
 
 
 def test_a_narrow_footer_drops_the_provider_first_then_the_window_and_last_the_cost() -> None:
-    assert (
-        footer_text(FACTS, 70) == "claude-sonnet · ask · window 5+3 (6 turns) · context 12% · $0.01"
-    )
+    assert footer_text(FACTS, 70) == "claude-sonnet · ask · 6 turns sent · context 12% · $0.01"
     assert footer_text(FACTS, 50) == "claude-sonnet · ask · context 12% · $0.01"
     assert footer_text(FACTS, 40) == "claude-sonnet · ask · $0.01"
     assert footer_text(FACTS, 20) == "claude-sonnet · ask"
@@ -57,8 +53,7 @@ def test_an_unknown_cost_is_shown_as_unknown() -> None:
 
 def test_unknown_figures_are_left_out() -> None:
     assert (
-        footer_text(Footer("m", "ask", "full", busy="starting"), 80)
-        == "m · ask · window full · $0.00 · starting"
+        footer_text(Footer("m", "ask", "full", busy="starting"), 80) == "m · ask · $0.00 · starting"
     )
 
 
@@ -239,6 +234,19 @@ def test_the_sent_turns_are_those_of_the_next_request(
     )
     assert _count_sent_turns(session) == kept
     assert _count_sent_turns(None) == 0
+
+
+async def test_a_changed_window_is_counted_for_the_next_request(footer: Footer) -> None:
+    runtime = make_runtime(["one", "two", "three"])
+    footer.attach(runtime)
+    for query in ("a", "b", "c"):
+        for event in await run_turn(runtime, query, learn=False):
+            footer.observe(event)
+    runtime.sessions.set_window(WindowSpec.parse("1"))
+    AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, footer=footer)).measure_next()
+    footer.refresh()
+    assert "1 turn sent, 2 stored" in footer_text(footer, 100)
+    runtime.close()
 
 
 async def test_the_cost_and_the_context_share_grow_with_each_request_of_a_turn(

@@ -160,7 +160,7 @@ def test_the_interactive_prompt_imports_nothing_from_the_working_directory(
     ) as terminal:
         terminal.wait(r"demo · ask")
         terminal.keys("hello\r")
-        terminal.wait(r"This is the tour[\s\S]*window 5\+3 \(1 turn")
+        terminal.wait(r"This is the tour[\s\S]*1 turn sent")
         terminal.keys("\x04")
         terminal.wait_for_exit()
     assert not mark.exists(), mark.read_text()

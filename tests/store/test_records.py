@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from swecli.models.message import Usage
+from swecli.models.money import format_spent
 from swecli.store.records import UsageTotals
 
 
@@ -27,3 +28,10 @@ def test_importing_records_does_not_import_sqlmodel() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
     )
     assert result.stdout == "set()\n"
+
+
+def test_the_known_part_of_a_cost_is_kept_beside_the_unknown_one() -> None:
+    known = UsageTotals(Usage(1), 0.5, 1, known_cost=0.5)
+    unknown = UsageTotals(Usage(2), None, 1, unpriced=1)
+    total = known + known + unknown
+    assert format_spent(total.cost, total.known_cost, total.unpriced) == "$1.00 + 1 request unknown"

@@ -89,6 +89,9 @@ class ScriptedContext(CommandContext):
     async def ask_text(self, label: str) -> str | None:
         return self._picks.pop(0)
 
+    async def ask_secret(self, label: str) -> str | None:
+        return self._picks.pop(0)
+
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         self.edited.append((path, line))
 

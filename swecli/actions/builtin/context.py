@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from swecli.actions.prompt import FULL, show_prompt
+from swecli.actions.prompt import FULL, outline_next, show_prompt
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Values, Words
-from swecli.models.context import WindowSpec
+from swecli.models.context import BEGIN, UNDO, WindowSpec
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import ContextReduced, Notice, to_json
@@ -16,11 +17,14 @@ from swecli.models.message import Usage
 from swecli.models.money import format_dollars
 
 if TYPE_CHECKING:
-    from swecli.agent.context_control import ReductionPlan, WindowPreview
+    from swecli.agent.context_control import Meter, ReductionPlan, WindowPreview
     from swecli.app import Runtime
+    from swecli.models.session import Session
 
 _MAX_TURNS = 12  # offered to complete a turn
 _MAX_QUERY = 50  # characters of a turn's query beside its name
+_MAX_REDUCTIONS = 5  # that an outline names
+_FORMER_NAMES = ("plan", "detail")  # of `show`
 _SIZES = (
     ("5", "the last 5 turns"),
     ("5+3", "5 turns, growing to 8 before it is cut back"),
@@ -29,43 +33,57 @@ _SIZES = (
 )
 
 
-@Action(Need.CONTEXT, in_session=False)
+@Action(Need.CONTEXT, during_turn=True)
 def show(runtime: Runtime, asked: Invocation) -> ActionResult:
-    """The parts of the next request with their tokens
-
-    Also the next reduction. A line that names no action gets similar parts as one, and no details.
-    """
-    meter = runtime.context_control.meter()
-    is_detailed = bool(asked.name)
-    parts = list(meter.parts) if is_detailed else meter.grouped()
-    if meter.residual:
-        direction = "more" if meter.residual > 0 else "less"
-        parts.append((f"the provider counts {direction}", meter.residual))
-    rows = tuple((name, f"{count:,}", _format_bar(count, meter.total)) for name, count in parts)
-    total = f"{'about ' if meter.estimated else ''}{format_tokens(meter.total)}"
-    lines = [f"{total} tokens (window unknown: up to 500,000 characters are sent)"]
-    if meter.limit is not None:
-        bar = _format_bar(meter.total, meter.limit)
-        share = percent(meter.total, meter.limit)
-        lines = [f"{bar} {total} of {format_tokens(meter.limit)} tokens ({share}%)"]
-    if is_detailed:
-        lines.append(
-            f"  {format_tokens(meter.cached)} were sent before (cached), "
-            f"{format_tokens(meter.reserve)} are reserved for the answer"
-        )
-        if meter.counted:
-            counts = f"{meter.counted:,} tokens by our count, {meter.provider:,} by the provider's"
-            lines.append(f"  last request: {counts} ({meter.provider - meter.counted:+,})")
-        if meter.threshold is not None:
-            threshold = format_tokens(meter.threshold)
-            lines.append(
-                f"  above {threshold} it is reduced: old results, then a summary, then truncation"
-            )
-    lines += _next_reduction(runtime)
+    """Outline of the next request: its parts with their sizes, what is left out and why"""
+    control = runtime.context_control
+    meter = control.meter()
     value = asdict(meter) | {
         "parts": [{"name": name, "tokens": count} for name, count in meter.parts]
     }
-    return ActionResult(value, tuple(lines), head=("part", "tokens", "share"), rows=rows)
+    lines = [_format_size(meter)]
+    if meter.limit is not None:
+        lines.append(f"  besides, {format_tokens(meter.reserve)} are kept free for the answer")
+    if meter.cached:
+        lines.append(
+            f"  {format_tokens(meter.cached)} were sent before and may be billed as cached"
+        )
+    session = runtime.session
+    if session.interactions:
+        next_cut = control.plan()
+        value["next"] = asdict(next_cut)
+        lines += [
+            _format_turns(session, control.preview()),
+            *_format_left_out(runtime, next_cut),
+            *_format_plan(next_cut),
+        ]
+    rows = tuple(
+        (name, f"{tokens:,}", content) for name, tokens, content in outline_next(runtime, meter)
+    )
+    note = f"{asked.prefix}{_prompt_command(asked)} full prints all of it"
+    if _is_former(asked):
+        note = f"{asked.prefix}context {asked.name} is {asked.prefix}context now\n{note}"
+    return ActionResult(
+        value, tuple(lines), head=("part", "tokens", "content"), rows=rows, note=note
+    )
+
+
+def _prompt_command(asked: Invocation) -> str:
+    return "prompt" if asked.prefix == "/" else "context prompt"
+
+
+def _is_former(asked: Invocation) -> bool:
+    return asked.name in _FORMER_NAMES
+
+
+def _format_size(meter: Meter) -> str:
+    """Return the size of the next request, with its share of what the model takes."""
+    total = f"{'about ' if meter.estimated else ''}{format_tokens(meter.total)}"
+    if meter.limit is None:
+        return f"{total} tokens (the model's limit is unknown)"
+    bar = _format_bar(meter.total, meter.limit)
+    share = percent(meter.total, meter.limit)
+    return f"{bar} {total} of {format_tokens(meter.limit)} tokens ({share}%)"
 
 
 def _format_bar(amount: int, total: int, width: int = 24) -> str:
@@ -74,40 +92,43 @@ def _format_bar(amount: int, total: int, width: int = 24) -> str:
     return "█" * filled + "·" * (width - filled)
 
 
-def _next_reduction(runtime: Runtime) -> tuple[str, ...]:
-    """Return what the next reduction does, () if no request was prepared yet."""
-    if runtime.session.context.epoch is None:
-        return ()
-    return _format_plan(runtime.context_control.plan())
+def _format_turns(session: Session, preview: WindowPreview) -> str:
+    """Return how many turns the next request contains, and how many are only stored."""
+    pinned = [number for number in session.context.pins if number < preview.first]
+    sent = max(0, preview.last - preview.first + 1) + len(pinned)
+    stored = session.interactions - sent
+    line = f"{pluralize(sent, 'turn')} sent"
+    if pinned:
+        line += f" ({len(pinned)} pinned)"
+    return f"{line}, {stored} stored" if stored else line
 
 
-@Action(Need.CONTEXT, during_turn=True)
-def plan(runtime: Runtime, asked: Invocation) -> ActionResult:
-    """What the next cut leaves out"""
-    reduction = runtime.context_control.plan()
-    return ActionResult(asdict(reduction), _format_plan(reduction))
+def _format_left_out(runtime: Runtime, next_cut: ReductionPlan) -> Iterator[str]:
+    """Yield what is not in the next request, and why: the turns before the window, and what was shortened."""
+    rows = runtime.sessions.context.log(runtime.session, _MAX_REDUCTIONS)
+    present = [row for row in rows if not row.undone and row.how not in (BEGIN, UNDO)]
+    cuts = [row.detail for row in present if row.epoch is not None]
+    reasons = [next_cut.why] if next_cut.removes and next_cut.is_made else cuts[:1]
+    yield from (f"  left out because: {reason}. /pin keeps a turn" for reason in reasons if reason)
+    for row in present:
+        if row.epoch is None:
+            size = f"{format_tokens(row.before)} → {format_tokens(row.after)} tokens"
+            yield f"  shortened: {row.detail or row.how} ({size})"
 
 
 def _format_plan(plan: ReductionPlan) -> tuple[str, ...]:
-    """Return what the next reduction does, and how to keep a turn; a line that begins with two spaces is a detail."""
-    line = f"next cut: {_describe_cut(plan)} {plan.when}"
-    if plan.after is not None:
-        line += f", {format_tokens(plan.before)} → {format_tokens(plan.after)} tokens"
-    if plan.why:
-        line += f" ({plan.why})"
-    return (line, "  /pin keeps a turn") if plan.removes else (line,)
-
-
-def _describe_cut(plan: ReductionPlan) -> str:
-    """Return what a reduction does, and to which turns."""
+    """Return what is left out next, and how to keep it."""
+    if not plan.removes or plan.is_made:
+        return ("Nothing more is dropped next.",)
     turns = [name for name in plan.removes if name.startswith("T")]
-    if not plan.removes:
-        return "leaves out nothing"
     if not turns:
-        return f"shortens {pluralize(len(plan.removes), 'old result')}"
-    verb = "sums up" if plan.how == "condense" else "leaves out"
-    last = f" to {turns[-1]}" if len(turns) > 1 else ""
-    return f"{verb} {turns[0]}{last}"
+        count = pluralize(len(plan.removes), "old result")
+        return (f"With the next request {count} are shortened: {plan.why}.",)
+    oldest = "the oldest turn" if len(turns) == 1 else f"the oldest {len(turns)} turns"
+    verb = "summarised" if plan.how == "condense" else "dropped"
+    is_one = len(turns) == 1
+    when = f"{plan.when[0].upper()}{plan.when[1:]}"
+    return (f"{when} {oldest} {'is' if is_one else 'are'} {verb}. /pin keeps one.",)
 
 
 @Action(Need.CONTEXT, Words("TEXT", "the text to search for", "+", is_text=True), during_turn=True)
@@ -150,7 +171,9 @@ def log(runtime: Runtime, asked: Invocation) -> ActionResult:
 def undo(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Undo the newest reduction"""
     reduction = runtime.context_control.undo()
-    line = f"undid {reduction.id} ({reduction.how}): the next request contains what it removed"
+    line = "The summary is undone: all its turns are sent again."
+    if reduction.how != "condense":
+        line = "Undone: what was left out last is sent again."
     return ActionResult({"undone": reduction.id, "how": reduction.how}, (line,))
 
 
@@ -228,7 +251,12 @@ def window(runtime: Runtime, asked: Invocation) -> ActionResult:
     if is_preview:
         title = f"window {present} → {spec or present}"
         return ActionResult(value, _format_preview(runtime, title, preview))
-    return ActionResult(value, (f"window {spec or present}", *_format_window(runtime, preview)))
+    turns = _format_turns(runtime.session, preview)
+    size = f"{format_tokens(preview.after)} tokens"
+    lines = [f"window {spec or present}: {turns} ({size})"]
+    if runtime.session.interactions:
+        lines += [f"  {line}" for line in _format_plan(runtime.context_control.plan())]
+    return ActionResult(value, tuple(lines))
 
 
 def _format_preview(runtime: Runtime, title: str, preview: WindowPreview) -> tuple[str, str]:
@@ -241,25 +269,6 @@ def _format_preview(runtime: Runtime, title: str, preview: WindowPreview) -> tup
     size = f"{format_tokens(preview.before)} → {format_tokens(preview.after)} tokens"
     size += _format_cost_change(runtime, preview.before, preview.after)
     return f"{title}: {'; '.join(changes) or 'no change'}", f"  the next request: {size}"
-
-
-def _format_window(runtime: Runtime, preview: WindowPreview) -> tuple[str, ...]:
-    """Return which turns the next request contains, and what the next reduction would remove."""
-    pins = [f"T{number}" for number in runtime.session.context.pins if number < preview.first]
-    sent: list[str] = []
-    if preview.last == preview.first:
-        sent.append(f"turn {preview.last}")
-    elif preview.last > preview.first:
-        sent.append(f"turns {preview.first} to {preview.last}")
-    if pins:
-        sent.append(f"pinned {', '.join(pins)}")
-    if not sent:
-        return ("  the next request contains no earlier turns",)
-    line = f"  the next request contains {' and '.join(sent)} ({format_tokens(preview.after)} tokens in all)"
-    older = preview.first - 1 - len(pins)
-    if older:
-        line += f"; {pluralize(older, 'older turn')} not sent, but stored"
-    return line, *_next_reduction(runtime)
 
 
 def _parse_window(text: str) -> WindowSpec:
@@ -322,13 +331,9 @@ async def compact(runtime: Runtime, asked: Invocation) -> ActionResult:
     return result
 
 
-detail = replace(
-    show,
-    name="detail",
-    help="Every part, and the provider's token count next to ours",
-    in_shell=False,
-    in_session=True,
-    during_turn=True,
+# names of earlier versions, which go on answering
+plan, detail = (
+    replace(show, name=name, help="Former name of show", is_former=True) for name in _FORMER_NAMES
 )
 context = Family(
     "context",

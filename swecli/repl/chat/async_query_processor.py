@@ -34,7 +34,11 @@ class AsyncQueryProcessor:
         if footer.context is None:
             return
         agent = self._program.agent
-        size = agent.make_fitter().measure(agent.prepare("").messages)
+        request = agent.prepare("").request
+        session = agent.sessions.current_session
+        if session is not None:
+            footer.measured(session, request.window[0])
+        size = agent.make_fitter().measure(request.messages)
         footer.observe(ContextMeasured(size.tokens, size.limit, size.estimated))
 
     async def process_query(self, query: str) -> None:

@@ -11,8 +11,8 @@ from wcwidth import grapheme_boundary_before, iter_graphemes
 
 from swecli.repl.input.history import LineHistory
 
-_RESTORED_HINT = "   (restored · / replaces it)"
-_OFFERED_HINT = "   (not answered · typing replaces it, ← edits it)"
+_RESTORED_HINT = "your last message: edit it, or type / for a command"
+_OFFERED_HINT = "not answered: type something else, or ← to edit it"
 # A draft that has just been restored was not read yet, so Enter does not send it.
 _UNREAD_SECONDS = 0.7
 
@@ -63,7 +63,7 @@ class LineBuffer(Buffer):
 
     @property
     def restored_hint(self) -> str:
-        """Return what to show behind a restored draft that was not touched; else ""."""
+        """Return what to say about a restored draft that was not touched; else ""."""
         if not self.is_restored:
             return ""
         return _OFFERED_HINT if self._is_offered else _RESTORED_HINT

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from swecli.actions.editor import run_editor
+from swecli.models.errors import BadInput
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap
@@ -227,6 +228,13 @@ class DumbPrompt:
             return await asyncio.to_thread(run_in_foreground, command, start.cwd, start.environ)
         finally:
             loop.add_reader(stdin, self._read)
+
+    async def ask_secret(self, label: str) -> str | None:
+        """Refuse to ask: what is typed here is shown. Raises BadInput."""
+        raise BadInput(
+            f"{label.partition(' (')[0]}: it would be shown here as you type.",
+            "Set the variable of the service, or start without --plain.",
+        )
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         loop = asyncio.get_running_loop()

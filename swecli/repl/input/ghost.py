@@ -8,6 +8,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 
+from swecli.config.settings import Suggestion
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.key_map import KeyMap
 
@@ -18,12 +19,13 @@ class Ghost(Processor):
 
     def __init__(
         self,
-        lines: Sequence[str],
+        suggestions: Sequence[Suggestion],
         buffer: LineBuffer,
         keys: KeyMap,
         is_waiting: Callable[[], bool],
     ) -> None:
-        self._lines = list(lines)
+        self._suggestions = list(suggestions)
+        self._count = len(suggestions)
         self._buffer = buffer
         self._keys = keys
         self._is_waiting = is_waiting
@@ -31,17 +33,31 @@ class Ghost(Processor):
     @property
     def line(self) -> str:
         """The line to type next, "" if there is none."""
-        return self._lines[0] if self._lines else ""
+        return self._suggestions[0].line if self._suggestions else ""
+
+    @property
+    def look(self) -> str:
+        """Which step the line is, and what to look at when it runs; "" if there is no line, or none can be sent."""
+        if not (self._suggestions and self._is_waiting()):
+            return ""
+        number = self._count - len(self._suggestions) + 1
+        return f"step {number} of {self._count}: {self._suggestions[0].look}"
 
     def advance(self, text: str) -> None:
         """Go on to the next line if this one was sent."""
         if self.line and text.strip() == self.line:
-            del self._lines[0]
+            del self._suggestions[0]
 
     @property
     def _is_offered(self) -> bool:
         is_free = not self._buffer.text or self._buffer.is_restored
         return bool(self.line) and is_free and self._is_waiting()
+
+    @property
+    def offer_beside_draft(self) -> str:
+        """Which key takes the line in place of a restored draft, "" if that is not possible."""
+        hint = self._keys.hint("complete", f"takes {self.line}")
+        return hint if self._is_offered and self._buffer.text else ""
 
     def bindings(self) -> KeyBindings:
         """Return the binding that takes the line if the input line is empty, or restored and not touched."""
@@ -59,11 +75,9 @@ class Ghost(Processor):
         """Append the line, dim, to the input line."""
         fragments = transformation_input.fragments
         is_last = transformation_input.lineno == transformation_input.document.line_count - 1
-        if not (self._is_offered and is_last):
+        if self._buffer.text or not (self._is_offered and is_last):
             return Transformation(fragments)
         offer = self.line
-        if self._buffer.text:
-            offer = f"   {offer}"
         hint = self._keys.hint("complete", "takes it")
         if hint:
             offer = f"{offer}   ({hint})"

@@ -16,13 +16,19 @@ from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import DynamicKeyBindings, merge_key_bindings
 from prompt_toolkit.layout import BufferControl, Dimension, HSplit, Layout, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.processors import (
+    ConditionalProcessor,
+    PasswordProcessor,
+    Processor,
+    Transformation,
+    TransformationInput,
+)
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
@@ -63,6 +69,7 @@ _PROMPT = "> "
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
+_MIN_ROWS_FOR_HINTS = 10
 # Semantic prompt marks (OSC 133): terminals jump between them.
 _PROMPT_START, _PROMPT_END, _OUTPUT_START, _OUTPUT_END = (
     f"\x1b]133;{letter}\x07" for letter in "ABCD"
@@ -79,10 +86,7 @@ class _RestoredMark(Processor):
         fragments = transformation_input.fragments
         if not self._buffer.is_restored:
             return Transformation(fragments)
-        dim: StyleAndTextTuples = [("class:quiet", text) for _, text, *_ in fragments]
-        if transformation_input.lineno == transformation_input.document.line_count - 1:
-            dim.append(("class:quiet", self._buffer.restored_hint))
-        return Transformation(dim)
+        return Transformation([("class:quiet", text) for _, text, *_ in fragments])
 
 
 class PromptLine:
@@ -112,6 +116,7 @@ class PromptLine:
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
+        self._hides_text = False
         self._question_lock = asyncio.Lock()
         self.buffer = LineBuffer(
             completer=self._completer,
@@ -282,6 +287,14 @@ class PromptLine:
         answer = await self._ask(Question(label))
         return answer if isinstance(answer, str) else None
 
+    async def ask_secret(self, label: str) -> str | None:
+        """Return a line that the user types and nobody sees, or None for no answer."""
+        self._hides_text = True
+        try:
+            return await self.ask_text(label)
+        finally:
+            self._hides_text = False
+
     async def _ask(self, question: Question) -> int | str | None:
         async with self._question_lock:
             self.question = question
@@ -341,7 +354,11 @@ class PromptLine:
         line = Window(
             BufferControl(
                 self.buffer,
-                [_RestoredMark(self.buffer), self._ghost],
+                [
+                    ConditionalProcessor(PasswordProcessor(), Condition(lambda: self._hides_text)),
+                    _RestoredMark(self.buffer),
+                    self._ghost,
+                ],
                 search_buffer_control=search.control,
                 preview_search=True,
             ),
@@ -367,20 +384,31 @@ class PromptLine:
         columns, rows = self.size
         if rows < _MIN_ROWS_FOR_FOOTER:
             return []
-        return [[*self._program.footer.line(columns)]]
+        hints: list[StyleAndTextTuples] = [
+            [("class:quiet", row)] for row in self._hint_rows(columns, rows)
+        ]
+        return [*hints, [*self._program.footer.line(columns)]]
+
+    def _hint_rows(self, columns: int, rows: int) -> list[str]:
+        """Return what is said below the input line: where a restored draft comes from, or what the next line of a
+        tutorial shows. A low terminal has no room for it."""
+        parts = [self.buffer.restored_hint, self._ghost.offer_beside_draft, self._ghost.look]
+        text = " · ".join(part for part in parts if part)
+        if not text or rows < _MIN_ROWS_FOR_HINTS:
+            return []
+        return _wrap_words(text, columns - 1)
 
     def _line_rows(self) -> int:
         """Return the rows of the input line, at most half of the screen."""
         columns, rows = self.size
-        text = f"{self.buffer.text}{self.buffer.restored_hint}"
-        needed = sum(1 + (get_cwidth(line) + len(_PROMPT)) // columns for line in text.split("\n"))
+        lines = self.buffer.text.split("\n")
+        needed = sum(1 + (get_cwidth(line) + len(_PROMPT)) // columns for line in lines)
         return min(needed, max(1, rows // 2))
 
     def _lines_above(self) -> list[StyleAndTextTuples]:
         """Return the rows above the input line; the question has priority, then the queue, then the live lines."""
         columns, rows = self.size
-        if rows >= _MIN_ROWS_FOR_FOOTER:
-            rows -= 1
+        rows -= len(self._footer_rows())
         if self.buffer.complete_state is not None:
             rows -= min(len(self.buffer.complete_state.completions), _MENU_ROWS)
         rows -= self._line_rows()

@@ -15,6 +15,7 @@ from swecli.repl.render.prefix import add_prefix, hidden_note
 from swecli.text import sanitize
 
 _ROWS = 3
+_SHORT_SECONDS = 1.0  # below which the duration says nothing
 _MAX_TAIL = 4_000  # characters kept of the end
 
 
@@ -61,6 +62,9 @@ class Reasoning:
 
     def render_summary(self, width: int, now: float) -> RenderableType:
         """Render duration, length and last lines, for the scrollback."""
-        duration = format_duration((now - self.started_at) * 1000)
+        seconds = now - self.started_at
+        if seconds < _SHORT_SECONDS:
+            return add_prefix(self.render_tail(width - 4), "✻ ", "quiet")
+        duration = format_duration(seconds * 1000)
         title = Text(f"thought for {duration} · {self.length:,} characters\n", style="quiet")
         return add_prefix(title + self.render_tail(width - 4), "✻ ", "quiet")

@@ -51,6 +51,7 @@ class Renderer:
         self._is_retrying = False  # the running step was sent again
         self._unread = ""  # text that the stream has not got
         self._rendered: list[str] = []  # what it has completed since the last drawing
+        self._waiting_remarks: list[RenderableType] = []  # printed when the stream ends
         self._reasoning: Reasoning | None = None
         self._folded: list[Fold] = []  # what this turn has folded, and was not expanded yet
         self._last_fold: Fold | None = None  # what was folded or expanded last
@@ -302,6 +303,9 @@ class Renderer:
         """Print a remark; consecutive ones have no empty line between them."""
         if remark is None:
             return
+        if self._stream is not None:  # a line of the program does not stand inside of the answer
+            self._waiting_remarks.append(remark)
+            return
         if not self._after_remark and self._needs_gap:
             self.screen.line()
         self._after_remark = True
@@ -324,6 +328,10 @@ class Renderer:
             self._stream = None
             self._needs_gap = True
             self._activity.set_label("Working")
+            remarks = self._waiting_remarks
+            self._waiting_remarks = []
+            for remark in remarks:
+                self._print_remark(remark)
 
     @property
     def _stream_width(self) -> int:

@@ -64,7 +64,9 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     block = Block.load(finding.block, finding.anchor)
     lines = _find_lines(finding, block, source)
     if lines is None:
-        return replace(move(finding, "vanished", "its code is in no file"), file_hash=source.hash)
+        return replace(
+            move(finding, "vanished", "the code it named is gone"), file_hash=source.hash
+        )
     return _follow(finding, block, source, lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.models.counts import pluralize
+from swecli.models.counts import format_tokens, pluralize
 from swecli.models.events import Event
 from swecli.models.review_events import (
     Estimate,
@@ -62,18 +62,16 @@ def _describe_verdicts(event: FindingsJudged) -> str:
 
 
 def _describe_start(event: ReviewStarted) -> str:
-    limit = f"up to {pluralize(event.loops, 'loop')} a part"
+    parts = [f"Reviewing {event.target} ({event.review})", pluralize(event.files, "file")]
     if event.loop:
-        limit = f"continues after loop {event.loop}"
-    parts = [f"review {event.review} of {event.target}", pluralize(event.files, "file"), limit]
+        parts.append("continued")
     if event.checks:
         parts.append(pluralize(event.checks, "check"))
     return " · ".join(parts)
 
 
 def _describe_plan(event: ReviewPlanned) -> list[str]:
-    sizes = f"{pluralize(event.hunks, 'hunk')}, {pluralize(event.parts, 'part')}"
-    lines = [f"plan: {event.lines:,} {event.unit} in {sizes}"]
+    lines = [f"{event.lines:,} {event.unit} to read"]
     if event.skipped:
         lines.append(format_skips(event.skipped))
     if event.estimate is not None:
@@ -82,13 +80,11 @@ def _describe_plan(event: ReviewPlanned) -> list[str]:
 
 
 def _describe_estimate(expected: Estimate) -> str:
-    cost = "price unknown"
-    if expected.cost:
-        cost = f"${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}"
-    fewest, most = expected.loops
     low, high = expected.tokens
-    requests = f"{expected.requests[0]} to {expected.requests[1]} requests"
-    return f"estimated from {expected.basis}: {fewest} to {most} loops, {requests}, {low:,} to {high:,} tokens, {cost}"
+    line = f"about {format_tokens(low)} to {format_tokens(high)} tokens"
+    if expected.cost:
+        line += f", ${expected.cost[0]:.2f} to ${expected.cost[1]:.2f}"
+    return line
 
 
 def _describe_progress(event: ReviewProgressed) -> str:
@@ -112,16 +108,11 @@ def _describe_progress(event: ReviewProgressed) -> str:
 def _describe_end(event: ReviewFinished) -> list[str]:
     counts = [
         pluralize(event.unique, "finding"),
-        pluralize(event.total, "report"),
-        pluralize(event.loops, "loop"),
     ]
     if event.end in _STOPS:
         counts.append(_STOPS[event.end])
     cost = "price unknown" if event.cost is None else f"${event.cost:.4f}"
-    expense = f"took {event.usage.total:,} tokens, {cost}"
-    if event.estimate is not None:
-        low, high = event.estimate.tokens
-        expense += f" (expected {low:,} to {high:,} tokens)"
+    expense = f"{format_tokens(event.usage.total)} tokens, {cost}"
     return [" · ".join(counts), format_coverage(event), expense]
 
 

@@ -178,7 +178,9 @@ class Reader:
             question, {"id": session_id}
         ):
             total = None if unpriced else cost
-            by_purpose[purpose] = UsageTotals(Usage(*tokens), total, requests)
+            by_purpose[purpose] = UsageTotals(
+                Usage(*tokens), total, requests, known_cost=cost, unpriced=unpriced
+            )
         return replace(sum(by_purpose.values(), UsageTotals()), by_purpose=by_purpose)
 
     def find_session(

@@ -23,7 +23,7 @@ def test_the_context_of_a_stored_session_can_be_shown_planned_and_changed(run: R
     whole = run("context", "show", "--json").json
     assert whole["total"] == sum(part["tokens"] for part in whole["parts"]) + whole["residual"]
     assert "tools" in run("context", "show").out
-    assert run("context", "plan", "--json").json["how"] == "window"
+    assert whole["next"]["how"] == "window"
     why = run("context", "why", "KIWI", "--json").json
     assert [(one["turn"], one["sent"], one["back"]) for one in why] == [(1, False, "/pin T1")]
     assert run("context", "pin", "T1", "--json").json["pinned"] == [1]
@@ -38,7 +38,7 @@ def test_the_context_of_a_stored_session_can_be_shown_planned_and_changed(run: R
 def test_every_action_counts_the_same_tokens(run: Run) -> None:
     talk(run, "one", "two", "three", "four")
     total = run("context", "show", "--json").json["total"]
-    assert run("context", "plan", "--json").json["after"] == total
+    assert run("context", "show", "--json").json["next"]["after"] == total
     assert run("context", "window", "--json").json["tokens"] == total
     assert f"--- {total:,} tokens" in run("context", "prompt").out
     found = run("context", "window", "1", "--preview", "--json").json
@@ -63,11 +63,11 @@ def test_a_session_is_measured_for_its_model_even_if_that_is_unavailable(run: Ru
 def test_window_prompt_and_compact_work_from_the_shell(run: Run) -> None:
     talk(run, "one", "two", "three")
     assert run("context", "window", "1", "--preview", "--json").json["first"] == 3
-    assert "turns 2 to 3" in run("context", "window").out
+    assert "2 turns sent, 1 stored" in run("context", "window").out
     assert run("context", "window", "full", "--json").json["first"] == 1
     asked = run("context", "prompt", "what", "now", "--json").json["messages"]
     assert [m["content"] for m in asked if m["role"] == "user"][-1].startswith("what now")
-    assert "--- interaction 3" in run("context", "prompt").out
+    assert "--- turn 3" in run("context", "prompt").out
     model = script("sum.json", "SUMMARY.")
     outcome = run("context", "compact", "the numbers", "--model", model)
     assert "summarised by" in outcome.out, outcome.err

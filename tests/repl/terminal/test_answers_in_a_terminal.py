@@ -89,7 +89,7 @@ def test_an_answer_for_all_edits_is_the_mode_and_ends_with_it() -> None:
         terminal.keys("2")
         screen = terminal.wait("^done")
         assert "· mode edits" in screen
-        terminal.wait(r"^\S+ · edits · window")
+        terminal.wait(r"^\S+ · edits · \d+ turns? sent")
         terminal.keys("/permissions\r")
         assert "edit(" not in terminal.wait("^mode edits")
         terminal.keys("\x04")
@@ -100,7 +100,7 @@ def test_an_answer_for_all_edits_is_the_mode_and_ends_with_it() -> None:
         terminal.keys("more\r")
         screen = terminal.wait("Answer with a number")
         assert "allowed in this session" not in screen
-        assert re.search(r"^\S+ · ask · window", screen, re.MULTILINE)
+        assert re.search(r"^\S+ · ask · \d+ turns? sent", screen, re.MULTILINE)
         assert not Path("c").exists()
 
 

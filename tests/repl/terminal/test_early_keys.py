@@ -21,7 +21,7 @@ def test_lines_typed_before_the_prompt_is_there_are_sent_one_after_the_other() -
 def test_the_beginning_of_a_line_is_kept() -> None:
     with Terminal("-m", "demo", rows=40) as terminal:
         terminal.keys("list ")
-        terminal.wait(r"demo · \w+ · window 5\+3 \(\d")
+        terminal.wait(r"demo · \w+ · \d turns? sent")
         terminal.keys("files\r")
         terminal.wait("^> list files$")
 

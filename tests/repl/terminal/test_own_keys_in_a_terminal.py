@@ -11,7 +11,7 @@ import pytest
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
-FOOTER = r"demo · \w+ · window 5\+3 \(\d"
+FOOTER = r"demo · \w+ · \d turns? sent"
 KEYS = """
 [keys]
 expand = "f2"

@@ -42,7 +42,7 @@ def test_a_command_gets_the_figures_and_a_failure_is_said_once_with_the_own_line
         terminal.wait(r'^"model": "demo", "mode": "edit')
         Path("broken").touch()
         terminal.keys("\x1b[Z")
-        terminal.wait(r"^demo · plan · window")
+        terminal.wait(r"^demo · plan · \d+ turns? sent")
         terminal.keys("\x1b[Z")
-        terminal.wait(r"^demo · ask · window")
+        terminal.wait(r"^demo · ask · \d+ turns? sent")
         assert terminal.text.count("status_command failed: exit code 4") == 1

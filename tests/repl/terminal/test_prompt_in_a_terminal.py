@@ -13,7 +13,7 @@ import pytest
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
-FOOTER = r"demo · ask · window 5\+3 \(\d"
+FOOTER = r"demo · ask · \d turns? sent"
 PROMPT = r"^> ?$"
 
 
@@ -58,7 +58,7 @@ def test_typed_letters_are_echoed_and_sent(demo: Terminal) -> None:
     demo.keys("\r")
     screen = demo.wait(r"\d in / ")
     assert "alpha" in screen
-    demo.wait(r"window 5\+3 \(1 turn")
+    demo.wait(r"1 turn sent")
 
 
 def test_alt_enter_ctrl_j_and_a_backslash_make_new_lines_in_one_message(demo: Terminal) -> None:
@@ -157,7 +157,7 @@ def test_a_menu_of_commands_opens_and_closes(demo: Terminal) -> None:
     demo.keys("/wi")
     demo.wait(r"/window +Show or change")
     demo.keys("\t\r")
-    demo.wait("the next request contains no earlier turns")
+    demo.wait("window 5\\+3: 0 turns sent")
 
 
 def test_the_argument_of_a_command_is_completed(demo: Terminal) -> None:
@@ -165,7 +165,7 @@ def test_the_argument_of_a_command_is_completed(demo: Terminal) -> None:
     demo.wait("plan +read only")
     demo.keys("\t\r")
     demo.wait("mode plan · read only")
-    demo.wait("demo · plan · window")
+    demo.wait("demo · plan · ")
 
 
 def test_files_are_completed_after_an_at_sign(demo: Terminal) -> None:
@@ -317,7 +317,7 @@ def test_continue_resumes_the_last_session(demo: Terminal) -> None:
     demo.wait_for_exit()
     with Terminal("-m", "demo", "-c") as again:
         again.wait("> read notes.txt")
-        again.wait(r"window 5\+3 \(1 turn")
+        again.wait(r"1 turn sent")
 
 
 def test_with_no_color_set_the_output_has_no_colours() -> None:
@@ -400,4 +400,4 @@ def test_resume_without_a_name_offers_the_sessions_to_pick_from(demo: Terminal) 
         again.wait("Resume which session")
         again.wait("read notes.txt · 1 turn")
         again.keys("notes\r")
-        again.wait(r"window 5\+3 \(1 turn")
+        again.wait(r"1 turn sent")

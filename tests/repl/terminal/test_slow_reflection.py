@@ -41,7 +41,7 @@ def start_terminal(*replies: Any, more: tuple[str, ...] = ()) -> Terminal:
 
 def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
     with start_terminal(CALL, "It failed.", SLOW, "At once.", NOTHING) as terminal:
-        terminal.wait(r"window 5\+3")
+        terminal.wait(r"\d turns? sent")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
         terminal.keys("are you there?\r")
@@ -59,7 +59,7 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
 
 def test_a_killed_reflection_is_made_when_the_user_reacts_in_the_next_process() -> None:
     with start_terminal(CALL, "It failed.", SLOW, "And on.") as terminal:
-        terminal.wait(r"window 5\+3")
+        terminal.wait(r"\d turns? sent")
         terminal.keys("build it now\r")
         terminal.wait("It failed.")
         terminal.keys("go on\r")

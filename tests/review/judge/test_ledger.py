@@ -36,7 +36,7 @@ def test_recheck_reports_and_stores_only_changed_findings(store: ReviewStore) ->
     Path("a.py").write_text("# new\nx = 1\n")
     assert sorted(format_change(*pair) for pair in recheck(store, Path.cwd())) == [
         "F-1 a.py:1 → a.py:2",
-        "F-2 a.py:2: open → gone (its code is in no file)",
+        "F-2 a.py:2: open → gone (the code it named is gone)",
     ]
     assert [(f.line, f.state) for f in store.findings()] == [(2, "open"), (2, "gone")]
     Path("a.py").write_text("y = 37\n")
@@ -127,7 +127,7 @@ def test_recheck_compares_all_lines_of_a_range(
 def test_a_gone_finding_reopens_when_its_code_returns_and_states_set_by_the_user_stay() -> None:
     found = stored_finding(magic_number())
     gone = recheck_one(found, "x = 1\n")
-    assert (gone.reason, gone.status) == ("its code is in no file", "gone, not verified")
+    assert (gone.reason, gone.status) == ("the code it named is gone", "gone, not verified")
     assert recheck_one(gone, CODE + "\n").state == "open"
     assert (
         recheck_one(replace(found, state="fixed", reason="by hand"), CODE + "\n").state == "fixed"

@@ -31,7 +31,7 @@ def test_the_servers_of_a_project_are_not_read_before_its_file_is_trusted() -> N
     servers = read_servers(make_start())
     assert servers.by_name == {}
     assert servers.problems == (
-        ".mcp.json is not used: this folder is not trusted: run /trust to use it",
+        ".mcp.json is not used: this folder is not trusted. Run /trust to use it",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swecli.actions.builtin.context import compact, prompt
+from swecli.actions.builtin.context import compact, prompt, show
 from swecli.actions.prompt import FULL
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
@@ -20,6 +20,10 @@ async def _prompt(ctx: CommandContext, args: str) -> None:
     # late: not needed to declare a command
     from rich.text import Text
 
+    if not args.strip():
+        ctx.screen.note("/prompt is /context now")
+        ctx.report(await perform(ctx, show))
+        return
     result = await perform(ctx, prompt, args)
     lines = (line for text in result.lines for line in lines_of(text))
     await ctx.screen.print_in_portions(Text(line) for line in lines)

@@ -12,10 +12,9 @@ from swecli.repl.commands.base import CommandContext, command
 from swecli.text import short_path
 
 _INIT_PROMPT = (
-    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} for "
-    "somebody who works here for the first time: the commands to build, run, lint and test (also one single test), "
-    "how the code is laid out, and conventions that are not plain from the code. Only what you have seen, at most 60 "
-    "lines, no general advice.{focus}"
+    "Look around in this repository (its README, manifests, scripts, CI and tests) and {make} at most 20 lines: the "
+    "commands to build, run, lint and test (also one single test), and conventions that the code does not show by "
+    "itself. Nothing that its README or file names already say, only what you have seen, no general advice.{focus}"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.actions.builtin.stats import DAYS, stats
 from swecli.models.counts import parse_count, pluralize
-from swecli.models.money import format_dollars
+from swecli.models.money import format_spent
 from swecli.repl.commands.actions import in_own_form
 from swecli.repl.commands.base import CommandContext, command
 
@@ -28,9 +28,9 @@ async def _cost(ctx: CommandContext, args: str) -> None:
     totals = runtime.sessions.totals()
     rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
     ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
-    remark = "" if totals.cost is not None else " (the price of a request is unknown)"
+    cost = format_spent(totals.cost, totals.known_cost, totals.unpriced)
     requests = pluralize(totals.requests, "request")
-    ctx.screen.line(f"{requests} · cost {format_dollars(totals.cost)}{remark}")
+    ctx.screen.line(f"{requests} · cost {cost}")
     spending = session_spending(runtime.sessions.database, runtime.session.id)
     for line in format_tables(spending, ctx.screen.width):
         ctx.screen.line(line)

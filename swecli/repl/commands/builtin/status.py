@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swecli.config.project_files import find_project_files
 from swecli.models.counts import pluralize
 from swecli.repl.commands.base import CommandContext, command
 from swecli.text import short_path
@@ -15,7 +16,9 @@ async def _status(ctx: CommandContext, args: str) -> None:
     session = runtime.session
     sandbox = runtime.agent.ctx.commands.sandbox
     pending = len(runtime.sessions.turns.pending(session.id))
-    trust = "trusted" if runtime.trusted else "not trusted: its AGENTS.md is not used"
+    trust = "trusted" if runtime.trusted else "not trusted"
+    if not runtime.trusted and find_project_files(runtime.cwd):
+        trust = "not trusted: its instructions and settings are not used"
     title = session.title or "unnamed"
     turns = pluralize(session.interactions, "turn")
     waiting = f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"

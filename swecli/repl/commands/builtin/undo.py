@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, UsageError
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.open_elsewhere import has_changed_elsewhere
 from swecli.repl.input.question import Option
-from swecli.store.undo_records import UNDO_PARTS, FileChange
-from swecli.text import sanitize
+from swecli.store.undo_records import UNDO_PARTS, FileChange, UndoStep
+from swecli.text import one_line, sanitize
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, UndoResult
 
 
+_MAX_QUOTED = 60  # characters of a message
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
 _RESTORES = {  # by part
@@ -91,7 +93,9 @@ async def _redo(ctx: CommandContext, args: str) -> None:
     step, plan = history.plan_redo()
     overwrite = await _ask_overwrite(ctx, history, plan.conflicts)
     if overwrite is not None:
-        _report(ctx, "redid", history.redo(step, plan, overwrite))
+        result = history.redo(step, plan, overwrite)
+        ctx.runtime.resume(ctx.runtime.session.id)  # the turn can be quoted only now
+        _report(ctx, "Redone", _quote(history.query(step.first), step), result)
 
 
 async def _was_changed_elsewhere(ctx: CommandContext) -> bool:
@@ -113,10 +117,10 @@ async def _run_undo(
     if overwrite is None:
         return
     query = history.query(first)
-    _report(ctx, "undid", history.undo(first, parts, plan, overwrite))
+    result = history.undo(first, parts, plan, overwrite)
+    _report(ctx, "Undone", _quote(query, result.step), result, "/redo brings it back.")
     if "conversation" in parts:
         ctx.program.set_draft(query)
-    ctx.screen.note("/redo reverts this, until a new turn runs")
 
 
 async def _ask_overwrite(
@@ -136,22 +140,33 @@ async def _ask_overwrite(
     return answer == "overwrite"
 
 
-def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
+def _quote(query: str, step: UndoStep) -> str:
+    """Return the turns of a step as the user knows them: by the message of the first."""
+    quoted = f'"{one_line(query, _MAX_QUOTED)}"'
+    later = step.last - step.first
+    return f"{quoted} and {pluralize(later, 'later turn')}" if later else quoted
+
+
+def _report(
+    ctx: CommandContext, verb: str, turns: str, result: UndoResult, way_back: str = ""
+) -> None:
     """Load the session again, and print the result."""
     step = result.step
     before = ctx.runtime.session
     ctx.runtime.resume(before.id)
     after = ctx.runtime.session
-    turns = f"T{step.first}" if step.first == step.last else f"T{step.first} to T{step.last}"
-    parts = "" if len(step.parts) == len(UNDO_PARTS) else f" ({', '.join(step.parts)} only)"
-    ctx.screen.line(f"{verb} {turns}{parts}", "head")
-    for label, names in (("files", result.files), ("strategies", step.strategies)):
-        if names:
-            ctx.screen.note(f"{label}: {', '.join(names)}")
+    parts = "" if len(step.parts) == len(UNDO_PARTS) else f", {' and '.join(step.parts)} only"
+    changed = list[str]()
+    if result.files:
+        changed.append(f"{pluralize(len(result.files), 'file')}: {', '.join(result.files)}")
+    if step.strategies:
+        changed.append(f"strategies: {', '.join(step.strategies)}")
+    named = f" ({'; '.join(changed)})" if changed else ""
+    ctx.screen.line(f"{verb}{parts}: {turns}{named}. {way_back}".rstrip(), "head")
     if before.window != after.window:
-        ctx.screen.note(f"window: {before.window} → {after.window}")
+        ctx.screen.note(f"The window is {after.window} again, it was {before.window}.")
     if sent_again := _sent_again(before, after):
-        ctx.screen.note(f"sent again: {sent_again}")
+        ctx.screen.note(sent_again)
     for standing in result.standing:
         ctx.screen.warn(str(standing))
     for line in result.problems:
@@ -159,14 +174,14 @@ def _report(ctx: CommandContext, verb: str, result: UndoResult) -> None:
 
 
 def _sent_again(before: Session, after: Session) -> str:
-    """Return the turns that only the window of `before` left out, "" for none."""
+    """Return that turns which only the window of `before` left out are sent, "" for none."""
     if before.context.epoch is None or after.context.epoch is None:
         return ""
     first = after.context.epoch.first
     last = min(before.context.epoch.first - 1, after.interactions)
     if last < first:
         return ""
-    return f"T{first}" if first == last else f"T{first} to T{last}"
+    return f"T{first} is sent again" if first == last else f"T{first} to T{last} are sent again"
 
 
 def _parse_args(args: str) -> tuple[str, Collection[str]]:

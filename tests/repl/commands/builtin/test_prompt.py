@@ -81,7 +81,7 @@ async def test_it_is_shown_by_parts_with_the_count_that_proves_it(
     parts = [line for line in printed.splitlines() if line.startswith("---")]
     assert [part.split(" · ")[0] for part in parts] == [
         "--- system",
-        "--- interaction 1",
+        "--- turn 1",
         "--- query",
         "--- T2",
     ]

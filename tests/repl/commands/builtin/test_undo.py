@@ -13,8 +13,8 @@ async def test_undo_says_that_the_window_moved_back(runtime: Runtime, ctx: Scrip
     await ctx.type("/window 1")
     await run_turn(runtime, "query 4")
     printed = await ctx.type("/undo 2")
-    assert "window: 1 → 5+3" in printed
-    assert "sent again: T1 to T2" in printed
+    assert "The window is 5+3 again, it was 1." in printed
+    assert "T1 to T2 are sent again" in printed
 
 
 async def test_undo_without_an_effect_on_the_window_is_silent_about_it(
@@ -23,6 +23,6 @@ async def test_undo_without_an_effect_on_the_window_is_silent_about_it(
     await run_turn(runtime, "query 1")
     await run_turn(runtime, "query 2")
     printed = await ctx.type("/undo")
-    assert "undid T2" in printed
+    assert 'Undone: "query 2". /redo brings it back.' in printed
     assert "window" not in printed
     assert "sent again" not in printed

@@ -18,11 +18,8 @@ async def test_a_changed_window_applies_to_the_next_request(
 ) -> None:
     for n in range(1, 10):
         await run_turn(runtime, f"query {n}")
-    assert "turns 5 to 9" in await ctx.type("/window")
-    printed = await ctx.type("/window 2")
-    assert "window 2" in printed
-    assert "turns 8 to 9" in printed
-    assert "7 older turns not sent" in printed
+    assert "window 5+3: 5 turns sent, 4 stored" in await ctx.type("/window")
+    assert "window 2: 2 turns sent, 7 stored" in await ctx.type("/window 2")
     sent = [
         m["content"].split("\n")[0]
         for m in runtime.agent.prepare("now").messages
@@ -31,15 +28,13 @@ async def test_a_changed_window_applies_to_the_next_request(
     assert sent == ["query 8", "query 9", "now"]
 
 
-async def test_window_names_the_pinned_turns_that_are_sent(
+async def test_window_counts_the_pinned_turns_that_are_sent(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     for n in range(1, 5):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/pin T1")
-    printed = " ".join((await ctx.type("/window 1")).split())
-    assert "contains turn 4 and pinned T1" in printed
-    assert "2 older turns not sent" in printed
+    assert "2 turns sent (1 pinned), 2 stored" in await ctx.type("/window 1")
 
 
 async def test_a_larger_window_sends_older_turns_again(
@@ -48,7 +43,7 @@ async def test_a_larger_window_sends_older_turns_again(
     for n in range(1, 4):
         await run_turn(runtime, f"query {n}")
     await ctx.type("/window 1")
-    assert "turns 1 to 3" in await ctx.type("/window full")
+    assert "window full: 3 turns sent (" in await ctx.type("/window full")
 
 
 async def test_the_error_for_an_invalid_window_quotes_it(ctx: ScriptedContext) -> None:
@@ -57,7 +52,7 @@ async def test_the_error_for_an_invalid_window_quotes_it(ctx: ScriptedContext) -
 
 
 async def test_window_of_an_empty_session_reports_no_earlier_turns(ctx: ScriptedContext) -> None:
-    assert "no earlier turns" in await ctx.type("/window")
+    assert "0 turns sent" in await ctx.type("/window")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "5+", "1001"])
@@ -87,10 +82,17 @@ async def test_prompt_prints_each_segment_with_its_tokens(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     await run_turn(runtime, "before")
-    printed = await ctx.type("/prompt")
-    for part in ("tools ·", "system ·", "interaction 1 ·", "query ·"):
+    printed = await ctx.type("/prompt full")
+    for part in ("tools ·", "system ·", "turn 1 ·", "query ·"):
         assert part in printed
     assert "before" in printed
+
+
+async def test_prompt_alone_is_answered_by_context(runtime: Runtime, ctx: ScriptedContext) -> None:
+    await run_turn(runtime, "before")
+    printed = await ctx.type("/prompt")
+    assert "/prompt is /context now" in printed
+    assert await ctx.type("/context") in printed
 
 
 async def test_prompt_stores_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
@@ -104,10 +106,18 @@ async def test_context_lists_the_segments_of_the_request(
 ) -> None:
     await run_turn(runtime, "before")
     printed = await ctx.type("/context")
-    for part in ("tools", "system", "window", "query"):
+    for part in ("tools", "system", "turn 1", "before", "your message", "1 turn sent"):
         assert part in printed
-    assert "█" in printed
-    assert "interaction 1" in await ctx.type("/context detail")
+
+
+@pytest.mark.parametrize("former", ["plan", "detail"])
+async def test_former_names_of_context_answer_and_say_the_present_one(
+    runtime: Runtime, ctx: ScriptedContext, former: str
+) -> None:
+    await run_turn(runtime, "before")
+    printed = await ctx.type(f"/context {former}")
+    assert f"/context {former} is /context now" in printed
+    assert "1 turn sent" in printed
 
 
 @pytest.mark.slow
@@ -135,7 +145,7 @@ async def test_prompt_context_and_window_count_the_same_tokens(
     assert control.preview().before == control.preview().after == total
     plan = control.plan()
     assert (plan.after if plan.when.startswith("with the next") else plan.before) == total
-    assert f"--- {total:,} tokens" in await ctx.type("/prompt")
+    assert f"--- {total:,} tokens" in await ctx.type("/prompt full")
     assert format_tokens(total) in await ctx.type("/window preview 5+3")
 
 
