@@ -105,7 +105,7 @@ class PromptLine:
         self._start = start
         self.keys = KeyMap(settings.keys)
         self._completer = LineCompleter(source, start.cwd)
-        self.history = LineHistory(start.paths.history)
+        self.history = LineHistory(start.paths.history, start.cwd)
         self.theme = Theme(settings.theme, environ)
         self.color = settings.color and "NO_COLOR" not in environ
         self._has_marks = self.color and bool(notification_kind(environ))
