@@ -112,9 +112,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
                     talk.settle()
                     since = talk.mark()
                 talk.line(line[2:])
-            elif match := re.fullmatch(
-                rf"\(press (\d|{'|'.join(KEYS)})\)", line.strip().lower()
-            ):
+            elif match := re.fullmatch(rf"\(press (\d|{'|'.join(KEYS)})\)", line.strip().lower()):
                 talk.settle()
                 if match[
                     1
