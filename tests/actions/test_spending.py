@@ -19,7 +19,13 @@ from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 from tests.support.shell import swecli
 
-FIGURES = {"requests": 3, "sent": 1200, "cached": 600, "received": 40, "cost": None}
+FIGURES: dict[str, float | None] = {
+    "requests": 3,
+    "sent": 1200,
+    "cached": 600,
+    "received": 40,
+    "cost": None,
+}
 FIGURES |= {"known_cost": 0.0, "unpriced": 3}
 
 
