@@ -96,8 +96,8 @@ class Background:
             self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:
-        """Show events, or defer them until the running turn is done. A reflection that will be tried again is not shown:
-        /status counts what waits."""
+        """Show events, or defer them until the running turn is done. A reflection that will be tried again is not
+        shown: /status counts what waits."""
         for event in events:
             if _will_be_retried(event):
                 continue
