@@ -14,7 +14,7 @@ from swecli.agent.calls import Toolkit
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.sender import send
 from swecli.config.paths import project_root
-from swecli.config.settings import Settings, Start
+from swecli.config.settings import Settings, Start, load_settings
 from swecli.config.trust import Skill, TrustLedger
 from swecli.context.instructions import InstructionsBelow
 from swecli.context.project import Project, load_project
@@ -158,8 +158,20 @@ class Runtime:
         shared = [OPEN_ELSEWHERE] if self.is_open_elsewhere else []
         return [*self.start.notices, *self.notices, *shared]
 
+    def reload_models(self) -> None:
+        """Read the models of the user's settings file again. Raises ConfigError."""
+        path = self.start.config or self.start.paths.config_file
+        settings, _ = load_settings(user_file=path, environ=self.start.environ, flags={})
+        named = {entry.name for entry in settings.models}
+        others = [entry for entry in self.settings.models if entry.name not in named]
+        self.settings = replace(self.settings, models=(*settings.models, *others))
+        self.agent.settings = self.settings
+
     def switch_model(self, name: str) -> None:
-        """Use another model from the next turn on. Raises ModelNotFound or AuthFailed and then changes nothing."""
+        """Use another model from the next turn on, also one that was added to the settings since the start. Raises
+        ModelNotFound, AuthFailed or ConfigError and then changes nothing."""
+        if name not in {self.agent.model.name, self.choice.name}:
+            self.reload_models()
         model = make_model(name, self.settings, self.start.environ)
         self.agent.use_model(model)
         self.choice = ModelChoice(model.name, "chosen here")

@@ -40,7 +40,7 @@ def main() -> None:
         completer=WordCompleter(COMMANDS + FILES),
         complete_while_typing=True,
         key_bindings=keys,
-        bottom_toolbar=lambda: "floor · ask · window 5+3: 0 · $0.00",
+        bottom_toolbar=lambda: "floor · ask · 0 turns sent · $0.00",
     )
     while True:
         try:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from swecli.models.action import ActionResult, Invocation
 from swecli.models.counts import pluralize
 from swecli.models.errors import UsageError
 from swecli.models.json_value import dumps
+from swecli.models.session import Session
 from swecli.pages.page import FORMATS, format_session, write_new_file
 from swecli.redact import redact_value
 from swecli.store.session_manager import SessionManager
 from swecli.text import short_path
+
+_MAX_NAME = 40  # characters of a title in the name of a file
+_MAX_EXPORTS = 100  # of one session in one folder
+
+
+def _unused_name(folder: Path, session: Session, form: str) -> str:
+    """Return a name for a file that is not there yet: of the session's title, else of its id."""
+    title = "-".join(re.findall(r"[\w]+", session.title.lower()))[:_MAX_NAME]
+    stem = f"swecli-{title or session.id[:8]}"
+    numbers = ("", *(f"-{number}" for number in range(2, _MAX_EXPORTS)))
+    names = (f"{stem}{number}.{form}" for number in numbers)
+    return next((name for name in names if not (folder / name).exists()), f"{stem}.{form}")
 
 
 def export_session(sessions: SessionManager, asked: Invocation) -> ActionResult:
@@ -35,7 +51,7 @@ def export_session(sessions: SessionManager, asked: Invocation) -> ActionResult:
     text = format_session(form, exported)
     file = " ".join(words)
     if is_typed_in_session and not file:
-        file = f"swecli-{session.id[:8]}.{form}"
+        file = _unused_name(asked.folder, session, form)
     if not file and form == "json":
         return ActionResult(exported, (dumps(exported, indent=2),))
     if not file:

@@ -96,8 +96,11 @@ class Background:
             self.show(events)
 
     def show(self, events: Sequence[Event]) -> None:
-        """Show events, or defer them until the running turn is done."""
+        """Show events, or defer them until the running turn is done. A reflection that will be tried again is not
+        shown: /status counts what waits."""
         for event in events:
+            if _will_be_retried(event):
+                continue
             if self._program.working:
                 self._deferred.append(event)
             else:
@@ -141,3 +144,10 @@ def retrieve(future: asyncio.Future[Any]) -> None:
     """Retrieve the exception of a finished future, which would be reported when the loop ends."""
     if not future.cancelled():
         future.exception()
+
+
+def _will_be_retried(event: Event) -> bool:
+    # late: loaded with the runtime
+    from swecli.models.learning_events import ReflectionFailed
+
+    return isinstance(event, ReflectionFailed) and event.kept and not event.paused

@@ -614,7 +614,7 @@ def test_a_problem_told_twice_gets_one_row_and_one_comment(run: Run, hub: FakeGi
     }
     outcome = run(*POST, script("../s.json", first, again, INTRODUCED))
     assert outcome.out.count("F-1") == 1
-    assert "1 finding · 3 reports" in outcome.err
+    assert "\n1 finding\n" in outcome.err
     assert [len(body["comments"]) for kind, body in hub.posted if kind == "reviews"] == [1]
 
 

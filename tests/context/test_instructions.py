@@ -201,7 +201,7 @@ def test_a_changed_file_is_not_replaced_by_another(tmp_path: Path) -> None:
     found = load_instructions(tmp_path, trust)
     assert found.text == ""
     assert found.notices == [
-        "AGENTS.md: not used: it is new since you trusted this folder: /trust shows it",
+        "AGENTS.md: not used: it is new since you trusted this folder. /trust shows it",
         "CLAUDE.md is not used: AGENTS.md takes its place",
     ]
 
@@ -311,7 +311,7 @@ def test_an_import_must_be_trusted_as_it_is(tmp_path: Path) -> None:
     found = load_instructions(tmp_path, trust)
     assert found.files == [file]
     assert found.notices == [
-        "@docs.md in AGENTS.md: not used: it is new since you trusted this folder: /trust shows it"
+        "@docs.md in AGENTS.md: not used: it is new since you trusted this folder. /trust shows it"
     ]
 
 
@@ -378,7 +378,7 @@ def test_instructions_below_that_are_not_trusted_have_one_line(tmp_path: Path) -
     instructions = below(tmp_path, FolderTrust(tmp_path, since=1.0))
     assert instructions.note(["web/a.py"], None) == ""
     assert instructions.take_notices() == [
-        "web/AGENTS.md: not used: it is new since you trusted this folder: /trust shows it"
+        "web/AGENTS.md: not used: it is new since you trusted this folder. /trust shows it"
     ]
     assert instructions.take_notices() == []
 

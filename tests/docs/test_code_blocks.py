@@ -99,6 +99,8 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
     lines = [line for line in text.splitlines() if line.strip()]
     command = lines.pop(0).removeprefix("$ ").split() if lines[0].startswith("$ ") else ["swecli"]
     argv = (sys.executable, "-m", "swecli", *command[1:])
+    # a first start without a model would ask for one
+    env = {"SWECLI_MODEL": "demo"} | env
     with Conversation(argv, env=env, cwd=project) as talk:
         talk.wait(r"^>")
         since, typed = 0, False
@@ -110,7 +112,7 @@ def converse(text: str, project: Path, env: dict[str, str]) -> None:
                     talk.settle()
                     since = talk.mark()
                 talk.line(line[2:])
-            elif match := re.fullmatch(rf"\[(\d|{'|'.join(KEYS)})\]", line.strip()):
+            elif match := re.fullmatch(rf"\(press (\d|{'|'.join(KEYS)})\)", line.strip().lower()):
                 talk.settle()
                 if match[
                     1

@@ -1,4 +1,4 @@
-"""Test the learning loop: a turn changes the stored playbook, with evidence, and the next request contains the
+"""Test the learning loop: a turn changes the stored playbook, with evidence, and turns sent the
 change."""
 
 from __future__ import annotations

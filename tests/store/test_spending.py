@@ -81,6 +81,8 @@ def test_the_spending_of_a_session_is_summed_by_model_cause_and_tool(
         "cached": 900,
         "received": 35,
         "cost": 0.75,
+        "known_cost": 0.75,
+        "unpriced": 0,
     }
     assert (small["name"], small["cost"]) == ("b/small", None)
     assert [(one["name"], one["sent"]) for one in spending["causes"]] == [

@@ -56,8 +56,6 @@ def render_remark(event: Event) -> RenderableType | None:
             return _render_playbook_update(event)
         case ReviewEvent():
             return render_review_event(event)
-        case ReflectionFailed(kept=True, paused=False):
-            return None  # it is tried again by itself; /status counts what waits
     text = one_line(event.describe(), _MAX_REMARK)
     if _is_warning(event):
         return add_prefix(Text(text, style="warn"), "! ", "warn")

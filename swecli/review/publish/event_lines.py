@@ -71,7 +71,7 @@ def _describe_start(event: ReviewStarted) -> str:
 
 
 def _describe_plan(event: ReviewPlanned) -> list[str]:
-    lines = [f"{event.lines:,} {event.unit} to read"]
+    lines = [f"{pluralize(event.lines, event.unit.removesuffix('s'))} to read"]
     if event.skipped:
         lines.append(format_skips(event.skipped))
     if event.estimate is not None:

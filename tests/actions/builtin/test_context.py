@@ -1,4 +1,4 @@
-"""Test `swecli context` on a stored session: show, plan and change what the next request contains."""
+"""Test `swecli context` on a stored session: show, plan and change what turns sent."""
 
 from __future__ import annotations
 

@@ -89,3 +89,21 @@ def test_any_line_is_loaded_as_it_was_stored(tmp_path_factory, line: str) -> Non
     path = tmp_path_factory.mktemp("history") / "h"
     LineHistory(path).append_string(line)
     assert load_entries(path) == ([line] if line.strip() else [])
+
+
+def test_lines_of_the_folder_come_before_those_of_others(tmp_path: Path) -> None:
+    here = LineHistory(tmp_path / "history", tmp_path / "here")
+    elsewhere = LineHistory(tmp_path / "history", tmp_path / "elsewhere")
+    here.append_string("run the tests")
+    here.append_string("two\nlines")
+    elsewhere.append_string("deploy")
+    again = LineHistory(tmp_path / "history", tmp_path / "here")
+    assert list(again.load_history_strings()) == ["two\nlines", "run the tests", "deploy"]
+
+
+def test_lines_that_an_earlier_version_stored_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("\n# 2026-01-01 10:00:00\n+old\n")
+    history = LineHistory(tmp_path / "history", tmp_path)
+    history.append_string("new")
+    again = LineHistory(tmp_path / "history", tmp_path)
+    assert list(again.load_history_strings()) == ["new", "old"]

@@ -80,9 +80,9 @@ def test_a_reflection_that_changed_nothing_has_no_line_whatever_it_cost() -> Non
 
 
 def test_lines_about_failures_and_retries_name_the_next_step() -> None:
-    waiting = ReflectionFailed(8, "no answer", True)
-    assert waiting.describe() == "could not learn from T8: no answer · will retry later"
-    assert render_remark(waiting) is None, "in a session it is tried again without a word"
+    assert ReflectionFailed(8, "no answer", True).describe() == (
+        "could not learn from T8: no answer · will retry later"
+    )
     assert ReflectionFailed(8, "the budget is used up", True, paused=True).describe() == (
         "learning paused: the budget is used up"
     )

@@ -76,7 +76,7 @@ def test_ctrl_c_interrupts_and_the_prompt_returns() -> None:
         {"text": "", "calls": [sleep]}, "next", flags=("--mode", "auto"), SWECLI_PLAIN="1"
     ) as it:
         it.keys("/window\r")
-        it.wait("the next request contains")
+        it.wait("turns sent")
         it.keys("wait\r")
         for _ in range(20):
             it.pump()

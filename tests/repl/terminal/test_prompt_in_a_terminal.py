@@ -334,7 +334,7 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
     with Terminal("-m", "demo", environ={"TERM": "dumb"}) as dumb:
         dumb.wait("^>")
         dumb.keys("/window\r")
-        dumb.wait("the next request contains")
+        dumb.wait("turns sent")
         dumb.keys("\x04")
         assert dumb.wait_for_exit() == 0
         assert b"\x1b" not in dumb.raw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import NoModel
@@ -10,7 +9,6 @@ from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
 
 if TYPE_CHECKING:
-    from swecli.app import Runtime
     from swecli.llm.services import Service
 
 _OTHER, _LOCAL, _TOUR = "other", "local", "tour"
@@ -92,17 +90,6 @@ def _use(ctx: CommandContext, model: str, key_command: tuple[str, ...] = ()) -> 
     runtime = ctx.runtime
     path = runtime.start.config or runtime.start.paths.config_file
     choose_for_every_start(path, model, key_command)
-    _reload_models(runtime)
+    runtime.reload_models()
     runtime.switch_model(model)
     ctx.screen.line(f"{model} answers from now on, also at the next start.", "head")
-
-
-def _reload_models(runtime: Runtime) -> None:
-    """Read the models of the settings file again."""
-    # late: as above
-    from swecli.config.settings import load_settings
-
-    path = runtime.start.config or runtime.start.paths.config_file
-    settings, _ = load_settings(user_file=path, environ=runtime.start.environ, flags={})
-    runtime.settings = replace(runtime.settings, models=settings.models)
-    runtime.agent.settings = runtime.settings

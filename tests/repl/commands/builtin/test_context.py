@@ -1,4 +1,4 @@
-"""Test `/context`, `/pin`, `/unpin` and `/compact`, which show and change what the next request contains."""
+"""Test `/context`, `/pin`, `/unpin` and `/compact`, which show and change what turns sent."""
 
 from __future__ import annotations
 
