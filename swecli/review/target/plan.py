@@ -44,7 +44,7 @@ _REPLY_TOKENS = 700
 _MIN_PAST = 3  # reviews needed to estimate from them
 # assumed until there are so many: loops for each part; all tokens, verification included, for each of the parts' own
 _LOOP_RATIOS = (1.0, 3.0)
-_TOKEN_RATIOS = (1.0, 6.0)
+_TOKEN_RATIOS = (0.8, 6.0)
 
 
 @dataclass(frozen=True, slots=True)
