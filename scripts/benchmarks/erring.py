@@ -48,12 +48,16 @@ class ErringReviewer:
     def __init__(self) -> None:
         self.places = {number: path_of(number) for number in range(PROBLEMS + 1)}
         self.repaired, self.sent, self.asked = set[int](), list[str](), set[str]()
+        self.has_looked_up = False
 
     def __call__(self, request: Any) -> Any:
         from tests.support.scripted import Reply, ScriptedCall
 
         text = "\n".join(str(message["content"]) for message in request.messages)
         self.sent.append(text)
+        if request.purpose == "verify" and not self.has_looked_up:
+            self.has_looked_up = True  # once, at a secret
+            return Reply("", (ScriptedCall("read_file", {"path": ".env"}),), usage=None)
         if request.purpose == "verify":
             rows = [self._judge(part) for part in text.split("### F-")[1:]]
             call = ScriptedCall("judge_findings", {"judgements": rows})
@@ -110,7 +114,7 @@ class ErringReviewer:
         return lines.index(f"    return total_{number} / (given - {number})") + 1
 
     def _judge(self, part: str) -> dict[str, Any]:
-        """Ask for a secret file once, then answer by the truth."""
+        """Answer by the truth."""
         ref = f"F-{part.split(':', 1)[0]}"
         claim = part.partition("\nClaim: ")[2].partition("\n")[0]
         name, _, digits = re.search(r"(work|calm)(_)(\d+)", claim).groups()  # type: ignore[union-attr]
@@ -118,8 +122,6 @@ class ErringReviewer:
         row = {"id": ref, "why": "seen", "path": path_of(number)}
         if name == "calm":
             return {**row, "verdict": "refuted", "quote": f"return given * {number} + 1"}
-        if number == 0 and ".env:1" not in part and not self.repaired:
-            return {**row, "verdict": "cannot_tell"}
         row["path"] = self.places[number]
         if number in self.repaired:
             return {**row, "verdict": "refuted", "quote": f"if given == {number}:"}

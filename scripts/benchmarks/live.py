@@ -49,7 +49,7 @@ class Outcome:
             if "refuted" not in (finding["state"], finding["verdict"])
         ]
         return (
-            [finding for finding in kept if finding["verdict"] == "confirmed"]
+            [finding for finding in kept if finding["verdict"] in ("confirmed", "introduced")]
             if confirmed
             else kept
         )

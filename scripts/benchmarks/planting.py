@@ -144,7 +144,7 @@ class Reviewer:
         ]
         true = next((place for place in ours if place.bad and place.broken), None)
         self.unsure += true is None and "# as in" in part
-        wanted = "confirmed" if true else "cannot_tell" if self.unsure % 5 == 4 else "refuted"
+        wanted = "introduced" if true else "cannot_tell" if self.unsure % 5 == 4 else "refuted"
         quote = true.now.strip() if true else shown or next(line for line in lines if line.strip())
         row = {
             "id": match[1],
@@ -334,10 +334,10 @@ def measured(places: list[Place]) -> Iterator[tuple[str, str, str, bool]]:
     of = {place.new: found(end, place) for place in places}
     bad, harmless = ([place for place in places if place.bad is which] for which in (True, False))
     kept = [of[place.new] for place in bad if of[place.new]]
-    sure = sum(finding.verdict == "confirmed" for finding in kept)
+    sure = sum(finding.has_verdict("confirmed") for finding in kept)
     yield "planted: kept", f"{len(kept)} of {len(bad)}", "all", len(kept) == len(bad)
     yield "true ones confirmed", f"{sure} of {len(bad)}", ">= .90", sure >= 0.9 * len(bad)
-    loose = [one for place in harmless if (one := of[place.new]) and one.verdict == "confirmed"]
+    loose = [one for place in harmless if (one := of[place.new]) and one.has_verdict("confirmed")]
     yield (
         "false ones not confirmed",
         f"{len(harmless) - len(loose)} of {len(harmless)}",

@@ -795,10 +795,10 @@ def test_the_seed_format_has_the_expected_fields(run: Run) -> None:
     assert outcome.json["suggestionWorkflow"] == {"postedCount": 0, "failedCount": 0}
 
 
-def test_the_estimate_uses_the_last_five_reviews_and_the_end_reports_the_cost(run: Run) -> None:
+def test_the_estimate_uses_the_last_three_reviews_and_the_end_reports_the_cost(run: Run) -> None:
     model = script("../s.json", CALL, END)
-    ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(5)]
+    ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(3)]
     assert " tokens" in ended[-1].err
     assert "30 tokens, $0.0000" in ended[-1].err
     planned = run("review", "shop", "--dry-run", "-m", model, "--json").json
-    assert planned["estimate"]["basis"] == "the last 5 reviews"
+    assert planned["estimate"]["basis"] == "the last 3 reviews"

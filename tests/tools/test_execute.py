@@ -237,7 +237,7 @@ async def test_an_approval_for_the_session_covers_only_the_same_command(ctx: Too
         (("edit(/.bashrc)",), ".bashrc")
     ]
     assert asked[3].session_mode is None, "no mode allows a protected file"
-    assert "protected" in asked[3].why
+    assert "can steer the assistant" in asked[3].why
 
 
 async def test_an_approval_for_the_project_is_saved_and_applies_in_later_sessions(

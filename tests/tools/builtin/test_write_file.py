@@ -107,5 +107,9 @@ async def test_writing_protected_files_asks_even_in_mode_auto(
     await run("write_file", path=".git/hooks/pre-commit", content="x")
     await run("write_file", path=".vscode/tasks.json", content="x")
     await run("write_file", path=".env", content="x")
-    assert ["protected" in request.why for request in answers.asked] == [True, True, False]
+    assert ["can steer the assistant" in request.why for request in answers.asked] == [
+        True,
+        True,
+        False,
+    ]
     assert len(answers.asked) == 3
