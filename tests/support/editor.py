@@ -134,6 +134,9 @@ async def open_editor(
         async with asyncio.timeout(_PATIENCE):
             code = await process.wait()
         assert code == 0, code
+        # its pipe would be closed a moment later, when the loop of this test has ended
+        process._transport.close()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
 
 
 def find_processes(words: str) -> list[str]:
