@@ -65,6 +65,7 @@ def _command(home: Path, project: Path) -> list[str]:
     """Return the command for swecli in that project, without the caller's environment."""
     python = Path(sys.executable)
     environ = {
+        "SWECLI_MODEL": "demo",
         "HOME": str(home),
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "SWECLI_HOME": str(home / ".swecli"),

@@ -149,7 +149,7 @@ async def test_a_small_context_window_holds_fewer_turns(
         first, last = runtime.agent.prepare(f"question {number}").request.window
         sizes.append(last - first + 1)
         if sizes[-1] == most:
-            assert runtime.context_control.plan().when.startswith("after 1 more turn,")
+            assert runtime.context_control.plan().when.startswith("in 1 turn,")
         await run_turn(runtime, f"question {number}", learn=False)
     assert max(sizes) == most
 

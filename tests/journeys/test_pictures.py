@@ -164,7 +164,9 @@ def test_a_refused_picture_restores_the_typed_line_and_starts_no_turn() -> None:
         terminal.wait("· ask")
         terminal.keys("what is on @broken.png?\r")
         terminal.wait(r"@broken.png is not a PNG, JPEG, GIF or WebP picture: nothing was sent\.")
-        terminal.wait(r"^> what is on @broken.png\?   \(restored (?![\s\S]*nothing was sent)")
+        terminal.wait(
+            r"^> what is on @broken.png\?\n\s*your last message(?![\s\S]*nothing was sent)"
+        )
         terminal.keys("\x03hello\r")
         terminal.wait("Hello there")
         terminal.keys("/exit\r")

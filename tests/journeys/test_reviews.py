@@ -284,8 +284,8 @@ def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued
             terminal.wait(r"part_02\.py:2")
             terminal.settle()
             terminal.line("/review --continue --no-verify")
-            terminal.wait("continues after loop 2")
-            terminal.wait("20 loops")
+            terminal.wait("· continued")
+            terminal.wait("reached the limit of loops")
             terminal.settle()
             terminal.line("/exit")
             assert terminal.wait_for_exit() == 0

@@ -33,7 +33,7 @@ def finding_states(run: Run) -> list[str]:
 
 def test_findings_are_listed_and_shown(run: Run) -> None:
     lines = run("findings", "list").out.splitlines()
-    assert lines[0].split() == ["id", "place", "type", "severity", "state", "message"]
+    assert lines[0].split() == ["id", "place", "state", "problem"]
     assert len(lines) == 3, "a finding whose code is in no file is refuted"
     assert run("findings", "list", "path:README.md", "--json").json[0]["id"] == "F-2"
     assert "there is no such file" in run("findings", "show", "f3").out

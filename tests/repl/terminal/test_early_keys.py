@@ -29,6 +29,6 @@ def test_the_beginning_of_a_line_is_kept() -> None:
 def test_replies_of_the_terminal_that_come_first_are_not_typed() -> None:
     with Terminal("-m", "demo", rows=40) as terminal:
         terminal.keys("\x1b[Ilist\x1b[?62;22c \x1b[O")
-        terminal.wait(r"demo · \w+ · window 5\+3 \(\d")
+        terminal.wait(r"demo · \w+ · \d turns? sent")
         terminal.keys("files\r")
         terminal.wait("^> list files$")
