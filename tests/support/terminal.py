@@ -8,6 +8,7 @@ import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import pexpect
@@ -52,7 +53,8 @@ class Terminal:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self.process.close(force=True)
+        with suppress(pexpect.ExceptionPexpect):  # killed, and on a busy machine not gone yet
+            self.process.close(force=True)
 
     def keys(self, text: str) -> None:
         """Send the keys."""
