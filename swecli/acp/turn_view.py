@@ -197,8 +197,8 @@ class TurnView:
 
     def end(self) -> None:
         """Close the calls that no event has closed, in a turn that was cut off or beside it: see `_OpenCall`."""
-        for name, shown in self._calls.items():
-            was_asked_only = shown.is_allowed and not shown.has_begun
+        for name, open_call in self._calls.items():
+            was_asked_only = open_call.is_allowed and not open_call.has_begun
             self.editor.update(
                 ToolCallProgress(
                     session_update="tool_call_update",
@@ -239,15 +239,15 @@ class TurnView:
         self._calls[event.call.id].has_begun = True
 
     def _show_output(self, event: ToolProgress) -> None:
-        shown = self._calls.get(event.call_id)
-        if shown is None:
+        open_call = self._calls.get(event.call_id)
+        if open_call is None:
             return
-        shown.output.add(event.text)
+        open_call.output.add(event.text)
         now = time.monotonic()
-        if now - shown.shown_at < _PROGRESS_INTERVAL:
+        if now - open_call.shown_at < _PROGRESS_INTERVAL:
             return
-        shown.shown_at = now
-        text = sanitize(strip_terminal_codes(shown.output.text())).strip("\n")
+        open_call.shown_at = now
+        text = sanitize(strip_terminal_codes(open_call.output.text())).strip("\n")
         self.editor.update(
             ToolCallProgress(
                 session_update="tool_call_update",

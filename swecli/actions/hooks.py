@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 
+from swecli.actions.approving import in_pieces, not_recorded
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
 from swecli.models.action import ActionResult, Invocation
 from swecli.models.counts import pluralize
-from swecli.models.errors import BadInput, StoreError, UsageError
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.json_value import JsonObject
 from swecli.redact import redact
 from swecli.text import escape_hidden
@@ -21,28 +21,26 @@ from swecli.tools.hooks.files import PROJECT_FILES, user_file
 from swecli.tools.limits import one_line
 from swecli.tools.sandbox import Sandbox
 
-_WIDTH = 300  # characters of a line: faces cut longer ones, and each word must be seen
-
 
 def list_hooks(start: Start, prefix: str) -> ActionResult:
     """List all hooks, without running any."""
-    known = read_hooks(start)
+    listed = read_hooks(start)
     rows: list[tuple[str, ...]] = []
     value: list[JsonObject] = []
-    for number, one in enumerate(known.hooks, start=1):
-        hook = one.hook
-        command = one_line(redact(_command(one)), 80)
+    for number, entry in enumerate(listed.hooks, start=1):
+        hook = entry.hook
+        command = one_line(redact(_command(entry)), 80)
         rows.append(
-            (str(number), str(hook.event), hook.matcher, command, one.scope, str(one.state))
+            (str(number), str(hook.event), hook.matcher, command, entry.scope, str(entry.state))
         )
-        value.append(_to_json(number, one))
-    lines = [*known.problems]
+        value.append(_to_json(number, entry))
+    lines = [*listed.problems]
     if not rows:
         files = ", ".join(PROJECT_FILES)
         lines.append(
             f"There are no hooks. They are declared in {files}, and yours in {user_file(start)}."
         )
-    is_waiting = any(one.state is not HookState.ON for one in known.hooks)
+    is_waiting = any(entry.state is not HookState.ON for entry in listed.hooks)
     note = (
         f"{prefix}hooks approve shows those that wait, and runs them from then on"
         if is_waiting
@@ -58,9 +56,12 @@ def show_hook(start: Start, asked: Invocation) -> ActionResult:
     if len(asked.words) != 1:
         raise UsageError("Give the number of one hook.", f"See `{asked.prefix}hooks list`.")
     [number] = _numbers(asked, len(hooks))
-    one = hooks[number - 1]
-    lines = [f"{one.hook.name}: {one.state}", *_describe(one, start, outside=one.approval.outside)]
-    return ActionResult(_to_json(number, one), tuple(_in_pieces(lines)))
+    entry = hooks[number - 1]
+    lines = [
+        f"{entry.hook.name}: {entry.state}",
+        *_describe(entry, start, outside=entry.approval.outside),
+    ]
+    return ActionResult(_to_json(number, entry), tuple(in_pieces(lines)))
 
 
 async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
@@ -69,22 +70,27 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
     outside = "--outside" in asked.flags
     if asked.words:
         chosen = [hooks[number - 1] for number in _numbers(asked, len(hooks))]
-        if brought := [one for one in chosen if one.plugin is not None]:
+        if brought := [entry for entry in chosen if entry.plugin is not None]:
             raise BadInput(
                 f"{brought[0].hook.name} comes with a plug-in: it was approved with that."
             )
-        if own := [one for one in chosen if one.scope == "user"]:
-            raise BadInput(f"{own[0].hook.name} is yours: it runs without an approval.")
+        if of_user := [entry for entry in chosen if entry.scope == "user"]:
+            raise BadInput(f"{of_user[0].hook.name} is yours: it runs without an approval.")
     else:
-        chosen = [one for one in hooks if one.state is not HookState.ON]
-    on = [one for one in hooks if one.scope == "project" and one.state is HookState.ON]
+        chosen = [entry for entry in hooks if entry.state is not HookState.ON]
+    approved = [
+        entry for entry in hooks if entry.scope == "project" and entry.state is HookState.ON
+    ]
     if not chosen:
         return ActionResult([], ("No hook waits for your approval.",))
-    texts = {one.hook.name: one.record(outside=outside) for one in chosen}
-    shown: list[str] = []
-    for one in chosen:
-        shown += [f"{one.hook.name}: {one.state}", *_describe(one, start, outside=outside)]
-    pieces = _in_pieces(shown)
+    texts = {entry.hook.name: entry.record(outside=outside) for entry in chosen}
+    description: list[str] = []
+    for entry in chosen:
+        description += [
+            f"{entry.hook.name}: {entry.state}",
+            *_describe(entry, start, outside=outside),
+        ]
+    pieces = in_pieces(description)
     if asked.face.can_ask:
         for piece in pieces:
             asked.face.note(piece)
@@ -95,13 +101,15 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
         return ActionResult(None, (*pieces, verdict), code=1)
     _check_unchanged(start, texts, outside=outside)
     # hooks may have changed their places: what is recorded under a name may be the approval of another one
-    texts = {one.hook.name: one.record(outside=one.approval.outside) for one in on} | texts
+    texts = {
+        entry.hook.name: entry.record(outside=entry.approval.outside) for entry in approved
+    } | texts
     try:
         TrustLedger.find(start.paths).approve_hooks(chosen[0].root, texts)
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     line = f"{pluralize(len(chosen), 'hook')} approved: asked from the next message on"
-    return ActionResult([one.hook.name for one in chosen], (*pieces, line))
+    return ActionResult([entry.hook.name for entry in chosen], (*pieces, line))
 
 
 def withdraw_hooks(start: Start) -> ActionResult:
@@ -109,19 +117,19 @@ def withdraw_hooks(start: Start) -> ActionResult:
     try:
         count = TrustLedger.find(start.paths).forget_hooks(project_root(start.cwd))
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     return ActionResult({"withdrawn": count}, (f"{pluralize(count, 'approval')} withdrawn",))
 
 
 def describe_hooks(start: Start) -> str:
     """Return in one line how many hooks run and how many wait, for the checks of an installation."""
-    known = read_hooks(start)
+    listed = read_hooks(start)
     counts = [
-        f"{sum(one.state is state for one in known.hooks)} {state}"
+        f"{sum(entry.state is state for entry in listed.hooks)} {state}"
         for state in HookState
-        if any(one.state is state for one in known.hooks)
+        if any(entry.state is state for entry in listed.hooks)
     ]
-    return ", ".join([*counts, *known.problems]) or "none"
+    return ", ".join([*counts, *listed.problems]) or "none"
 
 
 def _readable(text: str) -> list[str]:
@@ -129,30 +137,30 @@ def _readable(text: str) -> list[str]:
     return [escape_hidden(redact(line), keep="") for line in text.splitlines()]
 
 
-def _describe(one: KnownHook, start: Start, *, outside: bool) -> Iterator[str]:
+def _describe(entry: KnownHook, start: Start, *, outside: bool) -> Iterator[str]:
     """Yield each word of what a hook runs; of one that has changed only what is different."""
-    hook = one.hook
+    hook = entry.hook
     yield f"  when: {hook.event}{f' for {hook.matcher}' if hook.matcher else ''}"
     if hook.condition:
         yield f"  if: {hook.condition}"
-    yield f"  runs {_describe_place(one, start, outside=outside)}, for at most {hook.time_limit:g} s"
+    yield f"  runs {_describe_place(entry, start, outside=outside)}, for at most {hook.time_limit:g} s"
     if hook.must_answer:
         yield "  if it fails, what it is asked about is refused"
-    before = one.approved.get(hook.name)
-    if one.state is HookState.CHANGED and before is not None:
-        now = _readable(one.record(outside=outside))
+    before = entry.approved.get(hook.name)
+    if entry.state is HookState.CHANGED and before is not None:
+        now = _readable(entry.record(outside=outside))
         differences = unified_diff(_readable(before.text), now, "approved", "now", "", "", 3)
         yield from (f"  {line}" for line in differences)
         return
-    yield f"  command: {escape_hidden(redact(_command(one)), keep='')}"
-    for path, lines in one.scripts.items():
+    yield f"  command: {escape_hidden(redact(_command(entry)), keep='')}"
+    for path, lines in entry.scripts.items():
         yield f"  {escape_hidden(path, keep='')}:"
         yield from (
             f"    {escape_hidden(redact(line), keep='')}" for line in map(str.rstrip, lines)
         )
 
 
-def _describe_place(one: KnownHook, start: Start, *, outside: bool) -> str:
+def _describe_place(entry: KnownHook, start: Start, *, outside: bool) -> str:
     if outside:
         return "outside the sandbox, as you"
     sandbox = Sandbox.of(start)
@@ -160,25 +168,25 @@ def _describe_place(one: KnownHook, start: Start, *, outside: bool) -> str:
         return "not at all: the setting sandbox is required, and there is none"
     if sandbox.problem:
         return f"as you, because there is no sandbox: {sandbox.problem}"
-    if one.plugin is not None and one.plugin.approval.network:
+    if entry.plugin is not None and entry.plugin.approval.network:
         return "in the sandbox, with network: writes only in this folder and one of its own"
     return "in the sandbox: no network, writes only in this folder"
 
 
-def _command(one: KnownHook) -> str:
-    hook = one.hook
+def _command(entry: KnownHook) -> str:
+    hook = entry.hook
     return shlex.join([hook.command, *hook.args]) if hook.args else hook.command
 
 
-def _to_json(number: int, one: KnownHook) -> JsonObject:
+def _to_json(number: int, entry: KnownHook) -> JsonObject:
     return {
         "number": number,
-        "name": one.hook.name,
-        "scope": one.scope,
-        "state": str(one.state),
-        "outside": one.approval.outside,
-        **one.hook.to_json(),
-        "command": redact(one.hook.command),
+        "name": entry.hook.name,
+        "scope": entry.scope,
+        "state": str(entry.state),
+        "outside": entry.approval.outside,
+        **entry.hook.to_json(),
+        "command": redact(entry.hook.command),
     }
 
 
@@ -199,21 +207,9 @@ def _numbers(asked: Invocation, count: int) -> list[int]:
 
 def _check_unchanged(start: Start, texts: Mapping[str, str], *, outside: bool) -> None:
     """Raise BadInput if a hook is not any more what was shown."""
-    now = {one.hook.name: one.record(outside=outside) for one in read_hooks(start).hooks}
+    now = {entry.hook.name: entry.record(outside=outside) for entry in read_hooks(start).hooks}
     for name, text in texts.items():
         if now.get(name) != text:
             raise BadInput(
                 f"{name} changed while you looked at it: nothing was approved.", "Look again."
             )
-
-
-def _in_pieces(lines: Sequence[str]) -> list[str]:
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]
-    ]
-
-
-def _not_recorded(error: OSError) -> StoreError:
-    return StoreError(f"The approval cannot be recorded: {error.strerror}.")

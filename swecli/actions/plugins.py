@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from difflib import unified_diff
 from enum import StrEnum
 from pathlib import Path
 
+from swecli.actions.approving import in_pieces, not_recorded
 from swecli.config.front_matter import front_matter
 from swecli.config.mcp_file import ServerEntry
 from swecli.config.plugin_folder import PluginFolder, read_plugin
@@ -37,7 +37,6 @@ from swecli.text import decode_text, escape_hidden
 from swecli.tools.hooks.declared import HookFile, parse_hooks
 from swecli.tools.limits import one_line
 
-_WIDTH = 300  # characters of a line: faces cut longer ones, and each word must be seen
 _MEMORY = Path(__file__).parent / "memory_plugin"
 
 
@@ -91,7 +90,7 @@ def show_plugin(start: Start, asked: Invocation) -> ActionResult:
         except BadInput as error:
             lines.append(f"  {error.message}")
     value = {**_to_json(plugin), "state": str(state)}
-    return ActionResult(value, tuple(_in_pieces(lines)))
+    return ActionResult(value, tuple(in_pieces(lines)))
 
 
 async def add_plugin(start: Start, asked: Invocation) -> ActionResult:
@@ -129,11 +128,11 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     if previous == approval and read_plugins(start.paths).find(folder.name) is not None:
         line = f"{folder.name} is added already, and its folder is {SourceState.SAME}"
         return ActionResult({"added": folder.name, "changed": False}, (line,))
-    shown = [*_describe(folder, approval), *(f"  {line}" for line in tree.problems)]
+    description = [*_describe(folder, approval), *(f"  {line}" for line in tree.problems)]
     if previous is not None:
         before = copy_of(start.paths, folder.name, PluginTree(previous.entries))
-        shown += [*_differences(before, previous.entries, copy, tree)]
-    pieces = _in_pieces(shown)
+        description += [*_differences(before, previous.entries, copy, tree)]
+    pieces = in_pieces(description)
     if asked.face.can_ask:
         for piece in pieces:
             asked.face.note(piece)
@@ -187,7 +186,7 @@ def _approve(start: Start, name: str, approval: PluginApproval) -> None:
     try:
         TrustLedger.find(start.paths).approve_plugin(place, name, approval.to_text())
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
 
 
 def remove_plugin(start: Start, asked: Invocation) -> ActionResult:
@@ -208,7 +207,7 @@ def remove_plugin(start: Start, asked: Invocation) -> ActionResult:
         for server in servers:
             ledger.forget_server(place, server)
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     is_last = not ledger.trust_in(place).plugins
     remove_tree(str(place if is_last else place / name))
     return ActionResult({"removed": name}, (f"{name} is removed",))
@@ -309,13 +308,13 @@ def _differences(
     for name in sorted({*old, *tree.entries}):
         if old.get(name) == tree.entries.get(name):
             continue
-        shown = escape_hidden(name, keep="")
+        shown_name = escape_hidden(name, keep="")
         if name not in old or name not in tree.entries:
-            yield f"  {shown}: {'new' if name not in old else 'gone'}"
+            yield f"  {shown_name}: {'new' if name not in old else 'gone'}"
             if name not in tree.entries:
                 continue
         else:
-            yield f"  {shown}: changed"
+            yield f"  {shown_name}: changed"
         lines = unified_diff(
             _lines(before / name), _lines(now / name), "approved", "now", "", "", 2
         )
@@ -364,15 +363,3 @@ def _required_name(asked: Invocation) -> str:
 
 def _see_list(asked: Invocation) -> str:
     return f"See `{asked.prefix}plugin list`."
-
-
-def _in_pieces(lines: Sequence[str]) -> list[str]:
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]
-    ]
-
-
-def _not_recorded(error: OSError) -> StoreError:
-    return StoreError(f"The approval cannot be recorded: {error.strerror}.")

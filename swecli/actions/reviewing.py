@@ -188,10 +188,10 @@ async def _post(
     if not await face.confirm(question, "yes, post it", "no, nothing is posted"):
         face.note(f"nothing was posted{face.how_to_agree}")
         return _PostCounts(failed=new_findings)
-    done = await asyncio.to_thread(push.post)
-    for line in done.lines:
+    posted = await asyncio.to_thread(push.post)
+    for line in posted.lines:
         face.note(line)
-    return _PostCounts(done.findings, done.rejected)
+    return _PostCounts(posted.findings, posted.rejected)
 
 
 def _render(
@@ -214,9 +214,9 @@ def _render(
 
 def _list_findings(outcome: ReviewFinished) -> tuple[str, ...]:
     """Return a line for each finding; those that are older than the change are listed last, and do not count."""
-    shown = [finding for finding in outcome.findings if finding.state != "refuted"]
-    older = [row_view(finding).line for finding in shown if finding.is_older]
-    lines = [row_view(finding).line for finding in shown if not finding.is_older]
+    present = [finding for finding in outcome.findings if finding.state != "refuted"]
+    older = [row_view(finding).line for finding in present if finding.is_older]
+    lines = [row_view(finding).line for finding in present if not finding.is_older]
     lines = lines or [_describe_nothing(outcome)]
     if older:
         lines += ["Older than the change, not counted:", *older]

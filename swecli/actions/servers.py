@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
+from swecli.actions.approving import in_pieces, not_recorded
 from swecli.config.mcp_file import ServerEntry, add_server, read_entry, remove_server
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.models.action import ActionResult, Face, Invocation
 from swecli.models.counts import pluralize
-from swecli.models.errors import BadInput, StoreError, UsageError
+from swecli.models.errors import BadInput, UsageError
 from swecli.models.json_value import JsonObject
 from swecli.redact import redact, redact_value
 from swecli.regular_files import read_regular
@@ -31,8 +31,6 @@ from swecli.tools.mcp.servers import Server, ServerState, read_servers
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.sandbox import Sandbox
-
-_WIDTH = 300  # characters of a line of what a server says
 
 
 def list_servers(start: Start, prefix: str) -> ActionResult:
@@ -131,7 +129,7 @@ def remove_from_file(start: Start, name: str, asked: Invocation) -> ActionResult
         TrustLedger.find(start.paths).forget_server(root, name)
         forget_login(name, start)
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     return ActionResult({"removed": name}, (f"{name} is removed from {file}", *lines))
 
 
@@ -156,7 +154,7 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
     change = list(_describe_change(server, record))
     # a command line prints all of it with the result
-    description = [] if face.can_ask else _in_pieces([*description, *change])
+    description = [] if face.can_ask else in_pieces([*description, *change])
     if face.can_ask:
         _note(face, change)
     question = f"Offer these tools of {name} to the model?"
@@ -166,7 +164,7 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     try:
         TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
     rule = f"mcp({name}__*) in the setting allow ends the questions"
     value = {"approved": name, "tools": [tool.name for tool in usable]}
@@ -186,17 +184,8 @@ async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
 
 
 def _note(face: Face, lines: Sequence[str]) -> None:
-    for piece in _in_pieces(lines):
+    for piece in in_pieces(lines):
         face.note(piece)
-
-
-def _in_pieces(lines: Sequence[str]) -> list[str]:
-    """Return lines in pieces: a face cuts long ones, and each word must be seen."""
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(line, _WIDTH, drop_whitespace=False) or [""]
-    ]
 
 
 async def log_in(start: Start, name: str, asked: Invocation) -> ActionResult:
@@ -332,7 +321,7 @@ def _change_project(start: Start, change: Callable[[Path], None]) -> list[str]:
     try:
         TrustLedger.find(start.paths).approve(trust.root, {file: read_regular(file)})
     except OSError as error:
-        raise _not_recorded(error) from error
+        raise not_recorded(error) from error
     return []
 
 
@@ -341,7 +330,3 @@ def _is_approved(trust: FolderTrust, file: Path) -> bool:
         return trust.judge(file, read_regular(file)) == "approved"
     except OSError:
         return False
-
-
-def _not_recorded(error: OSError) -> StoreError:
-    return StoreError(f"The approval cannot be recorded: {error.strerror}.")

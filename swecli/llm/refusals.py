@@ -195,8 +195,8 @@ def _letters(name: str) -> str:
 def _last_lesson(body: Mapping[str, Any]) -> Lesson | None:
     """Return the lesson of a refusal that names nothing: all fields beside the tools that can be left out, are; None if
     there are none."""
-    held = {name for name in _fields_beside_tools(body) if name.partition(".")[0] in (name, *_CORE)}
-    optional = sorted(held - {"store"})  # without it the service may keep the conversation
+    sent = {name for name in _fields_beside_tools(body) if name.partition(".")[0] in (name, *_CORE)}
+    optional = sorted(sent - {"store"})  # without it the service may keep the conversation
     if not optional:
         return None
     notice = f"{{}} refused the request: asked once more without {', '.join(optional)}"

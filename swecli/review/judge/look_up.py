@@ -155,8 +155,8 @@ class Examiner:
         dialogue = LookUpDialogue(
             self.model.name, sessions, specs, list(messages), self.max_tokens, max_cost
         )
-        kit = replace(self.toolkit, tools=ToolRegistry(tools))
-        calls = CallRunner(kit, sessions, _MAX_RESULT, self.counter, repeats=True)
+        toolkit = replace(self.toolkit, tools=ToolRegistry(tools))
+        calls = CallRunner(toolkit, sessions, _MAX_RESULT, self.counter, repeats=True)
         state = TurnState(label, interaction)
         turns = TurnRecord(sessions, self.counter)
         try:

@@ -172,6 +172,6 @@ def _make_runner(job: ReviewJob) -> CallRunner:
     agent = job.agent
     window = agent.model.profile.window
     limit = min(_MAX_RESULT, window * 4 // 10) if window else _MAX_RESULT
-    kit = read_only_toolkit(agent, job.verifier.sources, job.sessions)
-    kit = replace(kit, tools=review_tools(agent.tools))
-    return CallRunner(kit, job.sessions, limit, agent.counter, repeats=True)
+    toolkit = read_only_toolkit(agent, job.verifier.sources, job.sessions)
+    toolkit = replace(toolkit, tools=review_tools(agent.tools))
+    return CallRunner(toolkit, job.sessions, limit, agent.counter, repeats=True)
