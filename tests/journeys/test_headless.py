@@ -19,6 +19,7 @@ import pytest
 from swecli.config.paths import Paths
 from swecli.store.session_manager import SessionManager
 from tests.support.databases import open_database
+from tests.support.processes import processes_running
 from tests.support.shell import (
     COMMAND,
     HELLO,
@@ -29,7 +30,6 @@ from tests.support.shell import (
     wait_for_exit,
 )
 from tests.support.strict_provider import Refusal, Reply, StrictProvider
-from tests.tools.test_processes import processes_running
 
 pytestmark = pytest.mark.slow
 

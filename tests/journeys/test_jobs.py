@@ -13,11 +13,12 @@ from pexpect.exceptions import ExceptionPexpect
 
 from swecli.models.errors import BadInput, UsageError
 from tests.support.command_context import ScriptedContext
+from tests.support.processes import none_is_left
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.shell import script, swecli
 from tests.support.terminal import Terminal
-from tests.tools.test_processes import has_ended, processes_running
+from tests.tools.test_processes import has_ended
 
 
 def background_call(command: str) -> tuple[str, dict[str, Any]]:
@@ -27,14 +28,10 @@ def background_call(command: str) -> tuple[str, dict[str, Any]]:
 STUBBORN = f"trap '' TERM; touch started; while :; do sleep 0.1; done; : {os.getpid()}"
 
 
-async def stubborn_has_ended() -> bool:
+def stubborn_has_ended() -> bool:
     """Return True if no process runs the command any more. In the sandbox it has another number."""
     assert Path("started").exists()
-    for _ in range(500):
-        if not processes_running(STUBBORN):
-            return True
-        await asyncio.sleep(0.01)
-    return False
+    return none_is_left(STUBBORN)
 
 
 async def test_the_end_of_a_job_is_reported_to_the_model_once_at_the_next_step() -> None:
@@ -117,7 +114,7 @@ async def test_jobs_of_a_headless_run_are_stopped_after_the_turn() -> None:
     )
     assert (done.code, done.out) == (0, "ok\n")
     assert "stopped in the background: job 1 (trap" in done.err
-    assert await stubborn_has_ended()
+    assert stubborn_has_ended()
 
 
 @pytest.mark.slow
@@ -131,7 +128,7 @@ async def test_jobs_stop_ends_the_process_and_reports_it() -> None:
         terminal.wait("· 1 job ·")
         terminal.keys("/jobs stop 1\r")
         terminal.wait("! background job 1|background job 1 .*: stopped after")
-        assert await stubborn_has_ended()
+        assert stubborn_has_ended()
 
 
 @pytest.mark.slow
@@ -149,7 +146,7 @@ async def test_leaving_the_prompt_asks_once_then_stops_the_jobs_and_names_them()
         terminal.keys("\x04")
         terminal.wait(r"stopped in the background: job 1 \(trap")
         assert terminal.wait_for_exit() == 0
-        assert await stubborn_has_ended()
+        assert stubborn_has_ended()
 
 
 @pytest.mark.slow
@@ -163,7 +160,7 @@ async def test_closing_the_terminal_ends_the_jobs_and_swecli() -> None:
         terminal.wait("^>$")
         with suppress(ExceptionPexpect):  # slower than the timeout
             terminal.process.close(force=False)
-        assert await stubborn_has_ended()
+        assert stubborn_has_ended()
         assert await has_ended(terminal.process.pid)
 
 

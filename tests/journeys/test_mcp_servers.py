@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.journeys.test_proposals import learn_from_turn, propose
-from tests.support.mcp_servers import approve, raw, write_user_file
+from tests.support.mcp_servers import RUN_BY_THIS_PROCESS, approve, raw, write_user_file
+from tests.support.processes import none_is_left, processes_running
 from tests.support.runtime import calls, make_runtime, make_start
 from tests.support.shell import COMMAND, environment, script, swecli
-from tests.tools.test_processes import processes_running
 
 pytestmark = pytest.mark.slow
 
@@ -28,15 +28,6 @@ def approved(entry: dict[str, Any]) -> None:
     start = make_start()
     write_user_file(start, one=entry)
     asyncio.run(approve(start, "one"))
-
-
-def has_none_left() -> bool:
-    """Return True if no server runs any more, within some seconds."""
-    for _ in range(500):
-        if not processes_running("raw.py"):
-            return True
-        time.sleep(0.02)
-    return False
 
 
 async def test_a_lesson_from_a_result_waits_for_the_user() -> None:
@@ -66,7 +57,7 @@ def test_a_server_ends_with_the_run_that_started_it() -> None:
     model = script("replies.json", {"calls": [ACT]}, "done")
     done = swecli("-p", "go", "-m", model, "--mode", "auto", "--no-reflect")
     assert done.code == 0, done.err
-    assert not processes_running("raw.py")
+    assert none_is_left(RUN_BY_THIS_PROCESS)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -84,7 +75,7 @@ def test_no_server_is_left_when_a_run_is_killed(number: signal.Signals, is_insid
         while not Path("waiting").exists():
             assert run.poll() is None, run.stderr and run.stderr.read()
             time.sleep(0.02)
-        assert processes_running("raw.py")
+        assert processes_running(RUN_BY_THIS_PROCESS)
         os.kill(run.pid, number)
         run.wait()
-    assert has_none_left()
+    assert none_is_left(RUN_BY_THIS_PROCESS)

@@ -13,8 +13,9 @@ from swecli.tools.base import ToolContext
 from swecli.tools.command_limits import reached_limits
 from swecli.tools.permissions import Permissions
 from swecli.tools.sandbox import Sandbox
+from tests.support.processes import processes_running
 from tests.tools.conftest import RunTool
-from tests.tools.test_processes import has_ended, processes_running
+from tests.tools.test_processes import has_ended
 
 STARTS = """
 import threading, time

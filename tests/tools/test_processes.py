@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,18 +41,6 @@ async def run_shell(
         on_output=output,
         errors_too=errors_too,
     )
-
-
-def processes_running(words: str) -> list[int]:
-    """Return the processes with these words in their command line, in a sandbox or not."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        with suppress(OSError):
-            if words.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-    return found
 
 
 async def has_ended(pid: int) -> bool:

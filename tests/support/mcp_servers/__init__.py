@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ _FOLDER = Path(__file__).parent
 USEFUL = _FOLDER / "useful.py"
 GUARDED = _FOLDER / "guarded.py"
 RAW = _FOLDER / "raw.py"
+RUN_BY_THIS_PROCESS = f"for {os.getpid()}"  # in the command line of `raw`: tests run beside others
 
 
 def useful(**more: Any) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def useful(**more: Any) -> dict[str, Any]:
 
 def raw(how: str = "", **more: Any) -> dict[str, Any]:
     """Return the entry of the server that may misbehave."""
-    return {"command": sys.executable, "args": [str(RAW), how], **more}
+    return {"command": sys.executable, "args": [str(RAW), how, RUN_BY_THIS_PROCESS], **more}
 
 
 def write_user_file(start: Start, **servers: dict[str, Any]) -> Path:

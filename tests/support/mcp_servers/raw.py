@@ -1,4 +1,4 @@
-"""A server without a library, of the older protocol, that can misbehave: `python raw.py HOW`."""
+"""A server without a library, of the older protocol, that can misbehave: `python raw.py HOW [ANYTHING]`."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from swecli.tools.mcp.connections import Connections, list_tools
 from swecli.tools.mcp.results import to_result
 from swecli.tools.mcp.servers import read_servers
 from swecli.tools.sandbox import Sandbox
-from tests.support.mcp_servers import approve, raw, useful, write_user_file
+from tests.support.mcp_servers import RUN_BY_THIS_PROCESS, approve, raw, useful, write_user_file
+from tests.support.processes import none_is_left, processes_running
 from tests.support.runtime import make_start, trust_everything
-from tests.tools.test_processes import processes_running
 
 pytestmark = pytest.mark.slow
 
@@ -191,18 +191,18 @@ async def test_a_cancelled_call_leaves_no_process(is_inside: bool) -> None:
     while not Path("waiting").exists():
         await asyncio.sleep(0.02)
         assert not calling.done()
-    assert processes_running("raw.py")
+    assert processes_running(RUN_BY_THIS_PROCESS)
     calling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling
-    assert not processes_running("raw.py")
+    assert none_is_left(RUN_BY_THIS_PROCESS)
 
 
 def test_what_a_server_starts_ends_with_the_run() -> None:
     seconds = f"77{os.getpid()}"
     entry = raw("children", env={"SLEEP": seconds}, sandbox=False)
     assert "started" in asyncio.run(call(entry, "act"))
-    assert not processes_running(f"sleep {seconds}")
+    assert none_is_left(f"sleep {seconds}")
 
 
 def test_a_command_may_read_what_it_names_but_not_a_whole_home(tmp_path: Path) -> None:
