@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -28,7 +27,6 @@ from swecli.cli.workspace import process_folder, working_folder
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import TrustLedger
-from swecli.headless.signals import until_signal
 from swecli.llm import default_models
 from swecli.models.action import (
     SESSION,
@@ -105,6 +103,9 @@ class ShellFace(Face):
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     async def wait(self, work: Coroutine[object, object, _Value]) -> _Value | None:
+        # late: only work that takes time is waited for
+        from swecli.headless.signals import until_signal
+
         result, self.stopped = await until_signal(work)
         return result
 
@@ -194,7 +195,12 @@ def run_action(
     args.json = args.json or asked.value(FORMAT) not in _TEXT_FORMATS
     with _OPENERS[action.needs](args) as subject:
         result = action.run(subject, replace(asked, face=face))
-        return result if isinstance(result, ActionResult) else asyncio.run(result)
+        if isinstance(result, ActionResult):
+            return result
+        # late: most actions need no event loop, whose modules take a sixth of their time
+        import asyncio
+
+        return asyncio.run(result)
 
 
 def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:
