@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
-from swecli.llm.endpoints import Endpoint, is_loopback
+from swecli.llm.endpoints import Endpoint
+from swecli.llm.http import proxy_for
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -313,11 +314,11 @@ def error_for_transport(
 
 def _proxy_variables(address: str) -> list[str]:
     """Return the variables that name a proxy for an address."""
-    if is_loopback(address):
+    if proxy_for(address) is None:
         return []
     scheme = address.partition("://")[0].lower()
     names = (f"{scheme}_proxy", "all_proxy")
-    # reads the environment: so does httpx
+    # reads the environment: the variables are everybody's
     return sorted(name for name in os.environ if name.lower() in names and os.environ[name])
 
 

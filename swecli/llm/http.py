@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
+from swecli.certificates import trusted_certificates
 from swecli.llm.endpoints import is_loopback
 from swecli.models.errors import ProviderError
 
@@ -22,12 +24,10 @@ _CONNECT_SECONDS = 10.0
 _WRITE_SECONDS = 60.0
 _SKIPPED_MODULES = ("httpx._main", "h2")
 _KEEPALIVE_SECONDS = 300.0
-# of requests, curl and Node.js: files or folders of more certificates
-_CERTIFICATE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
-# by event loop, then with certificates or not, which takes 80 ms, and with proxies or not
+# by event loop, then with certificates or not, which takes 80 ms, and by proxy
 _clients: WeakKeyDictionary[
-    Any, dict[tuple[bool, bool], tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
+    Any, dict[tuple[bool, str | None], tuple[AsyncGenerator[httpx.AsyncClient], httpx.AsyncClient]]
 ]
 _clients = WeakKeyDictionary()
 
@@ -90,44 +90,51 @@ async def _client(httpx: Any, url: str) -> httpx.AsyncClient:
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
     # the process waits at exit for the thread of a DNS lookup: bound it near the connect timeout
     os.environ.setdefault("RES_OPTIONS", "timeout:3")
-    # reads the environment: httpx takes proxies and certificates (SSL_CERT_FILE, SSL_CERT_DIR) from it
-    uses_proxy = not is_loopback(url)
-    has_proxy = uses_proxy and any(name.lower().endswith("_proxy") for name in os.environ)
-    is_plain = url[:5].lower() == "http:"
-    needs_certificates = has_proxy or not is_plain  # a proxy may be asked over https
-    kind = (needs_certificates, uses_proxy)
+    # reads the environment: the variables of proxies and certificates are everybody's
+    proxy = proxy_for(url)
+    needs_certificates = proxy is not None or url[:6].lower() == "https:"
+    kind = (needs_certificates, proxy)
     if kind not in clients:
-        verify = await asyncio.to_thread(_certificates, httpx) if needs_certificates else False
+        verify: ssl.SSLContext | bool = False
+        if needs_certificates:
+            verify = await asyncio.to_thread(trusted_certificates, os.environ)
         if kind not in clients:  # another request may have created it meanwhile
-            holder = _client_until_loop_ends(httpx, verify, uses_proxy=uses_proxy)
+            holder = _client_until_loop_ends(httpx, verify, proxy)
             try:
                 clients[kind] = (holder, await anext(holder))
             except (ImportError, ValueError, httpx.InvalidURL) as error:
-                hint = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; a SOCKS proxy needs the package socksio."
+                hint = "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; a SOCKS proxy needs the package socksio."
                 raise ProviderError(f"The proxy variables cannot be used: {error}", hint) from None
     return clients[kind][1]
 
 
-def _certificates(httpx: Any) -> ssl.SSLContext:
-    """Return the certificates that are trusted: those of SSL_CERT_FILE and SSL_CERT_DIR alone if they are set, else the
-    usual ones, the system's, and those of the variables of other tools. Raises OSError."""
-    context: ssl.SSLContext = httpx.create_ssl_context()
-    # reads the environment: so does httpx
-    if not (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
-        context.load_default_certs()
-        for variable in _CERTIFICATE_VARIABLES:
-            if path := os.environ.get(variable, ""):
-                place = {"capath": path} if Path(path).is_dir() else {"cafile": path}
-                try:
-                    context.load_verify_locations(**place)
-                except OSError as error:
-                    reason = f"{variable} ({path}): {error.strerror}"
-                    raise OSError(error.errno, reason) from error
-    return context
+def proxy_for(url: str) -> str | None:
+    """Return the proxy that the environment names for a URL; None if it is asked directly. This machine always is, and
+    so is what NO_PROXY names: hosts, domains, and networks such as 10.0.0.0/8, with which httpx would fail."""
+    # late: httpx has loaded it
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    proxies = getproxies()
+    if is_loopback(url) or proxy_bypass(host) or _is_in_network(host, proxies.get("no", "")):
+        return None
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
+
+
+def _is_in_network(host: str, networks: str) -> bool:
+    """Return whether a host is an address in one of the networks, which are separated by commas."""
+    for network in networks.split(","):
+        # neither the name of a host nor that of a domain is a network
+        with suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(network.strip(), strict=False):
+                return True
+    return False
 
 
 async def _client_until_loop_ends(
-    httpx: Any, verify: ssl.SSLContext | bool, *, uses_proxy: bool
+    httpx: Any, verify: ssl.SSLContext | bool, proxy: str | None
 ) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client that closes with its event loop, which closes its open generators when it ends."""
     # late: only needed for a request
@@ -135,7 +142,8 @@ async def _client_until_loop_ends(
 
     async with httpx.AsyncClient(
         verify=verify,
-        trust_env=uses_proxy,  # its proxies: certificates are loaded already
+        proxy=proxy,
+        trust_env=False,  # proxies and certificates are chosen already
         limits=httpx.Limits(keepalive_expiry=_KEEPALIVE_SECONDS),
         follow_redirects=False,
         headers={"user-agent": f"swecli/{__version__}"},

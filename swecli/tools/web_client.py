@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import ssl
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
+from swecli.certificates import trusted_certificates
 from swecli.tools.base import ToolError
 from swecli.tools.first_address import connect_to_first
 from swecli.tools.limits import one_line
@@ -69,7 +69,6 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
         httpcore.NetworkError,
         httpcore.ProtocolError,
         httpcore.TimeoutException,
-        ssl.SSLError,
         OSError,
     ) as error:
         reason = _without_secret(str(error) or type(error).__name__, request)
@@ -86,10 +85,9 @@ def _without_secret(text: str, request: WebRequest) -> str:
 async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
     """Follow the redirects of a request within its host. Raises ToolError and errors of httpcore."""
     # late: needed by no other tool
-    import certifi
     import httpcore
 
-    trusted = ssl.create_default_context(cafile=environ.get("SSL_CERT_FILE") or certifi.where())
+    trusted = trusted_certificates(environ)
     backend = _backend(environ)
     url = request.url
     async with httpcore.AsyncConnectionPool(ssl_context=trusted, network_backend=backend) as pool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import time
 import zlib
@@ -15,7 +16,8 @@ from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import quote, urlsplit
 
-from swecli.llm.http import load_httpx
+from swecli.certificates import trusted_certificates
+from swecli.llm.http import load_httpx, proxy_for
 from swecli.models.errors import BadInput, SwecliError, Unavailable
 from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding, Verdict
 from swecli.redact import redact
@@ -163,7 +165,7 @@ class GitHub:
         if not path.startswith("/"):
             url = f"{api}/repos/{quote(self.repository)}/{path}"
         try:
-            answer = _make_client().request(method, url, json=body, headers=headers)
+            answer = _make_client(proxy_for(url)).request(method, url, json=body, headers=headers)
             wait = answer.headers.get("retry-after", "")
             is_short = wait.isdecimal() and int(wait) <= _MAX_RETRY_AFTER
             if not is_retry and is_short and answer.status_code in (403, 429):
@@ -284,9 +286,13 @@ class Thread:
 
 
 @cache
-def _make_client() -> Any:
+def _make_client(proxy: str | None) -> Any:
     """Return the client of all requests: loading its certificates takes longer than a request."""
-    return load_httpx().Client(timeout=_TIMEOUT, follow_redirects=True)
+    # reads the environment: the variables of certificates are everybody's
+    verify = trusted_certificates(os.environ)
+    return load_httpx().Client(
+        verify=verify, proxy=proxy, trust_env=False, timeout=_TIMEOUT, follow_redirects=True
+    )
 
 
 def _parse_reason(body: bytes) -> str:
