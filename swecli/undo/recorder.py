@@ -149,7 +149,7 @@ class ChangeRecorder:
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )
-        self._store(changes, begun)
+        self._store([replace(change, changed_by=changer) for change in changes], begun)
         for change in changes:
             self._note_change(change.path, change.before, change.after, changer)
         return [
@@ -224,12 +224,20 @@ class ChangeRecorder:
         for path in _differences(last.states, present.states):
             job = _find_writer(path, jobs)
             if job is not None:
-                number = str(job.number)
-                change = LastingChange("job", self._name(path), "", number, job.interaction)
-                self._store_lasting(job.session_id, [change])
                 before = last.states.get(path, FileState())
                 after = present.states.get(path, FileState())
+                self._store_of_job(job, FileChange(path, before, after))
                 self._note_change(path, before, after, "background command")
+
+    def _store_of_job(self, job: Job, change: FileChange) -> None:
+        self._versions.touch(change.before.digest)
+        named = replace(
+            change, interaction=job.interaction, changed_by="background command", job=job.number
+        )
+        try:
+            self._sessions.file_changes.record_of_job(job.session_id, named)
+        except StoreError as error:
+            self._versions.warn(f"an undo cannot name what job {job.number} wrote: {error}")
 
     def _store_lasting(self, session_id: str, changes: Sequence[LastingChange]) -> None:
         if not changes:
