@@ -47,6 +47,7 @@ class ChangeRecorder:
         self._reported = 0
         self._last: _Snapshot | None = None
         self._turn_changes = TurnChanges()
+        self._running_calls = 0
 
     @asynccontextmanager
     async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -54,8 +55,12 @@ class ChangeRecorder:
         are not ignored if there are none. The list is filled at the end, with the files that differ."""
         differing: list[str] = []
         recording = self._record_edit(changed) if changed else self._record_any()
-        async with recording as names:
-            yield differing
+        self._running_calls += 1
+        try:
+            async with recording as names:
+                yield differing
+        finally:
+            self._running_calls -= 1
         differing += map(escape_invalid_bytes, names)
 
     @asynccontextmanager
@@ -191,8 +196,8 @@ class ChangeRecorder:
         self._store_lasting(session.id, [replace(change, interaction=number) for change in changes])
 
     def look_for_jobs(self) -> None:
-        """Record what background commands wrote since the last snapshot."""
-        if self._jobs_since_last():
+        """Record what background commands wrote since the last snapshot; not beside a call, which may write, too."""
+        if self._jobs_since_last() and not self._running_calls:
             present = self._take_snapshot()
             self._record_jobs(present)
             self._last = present

@@ -93,8 +93,11 @@ class NumberedHunk:
 
     @property
     def description(self) -> str:
-        """The lines of the hunk, to choose it."""
-        return f"{self.hunk.head} · {UNDONE}" if self.is_undone else self.hunk.head
+        """Where the hunk is and what it changes first, to choose it."""
+        first = next(line for line in self.hunk.lines if not line.startswith(" "))
+        place = f"line {self.hunk.changes[0].j1 + 1}"
+        shown = replace_strays(first[0] + " " + first[1:].strip())
+        return f"{place} · {UNDONE}" if self.is_undone else f"{place}: {shown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,8 @@ class TurnFiles:
         hunks = [hunk.text for diff in texts for hunk in diff.hunks]
         text = replace_strays(texts[0].head + "".join(hunks)) if hunks else ""
         numbered = self.hunks(file) if is_numbered else []
+        if file.is_undone:  # which the heading says of all
+            numbered = [replace(hunk, is_undone=False) for hunk in numbered]
         is_needed = len(numbered) > 1 or any(hunk.is_undone for hunk in numbered)
         labels = tuple(hunk.label for hunk in numbered) if is_needed else ()
         return FileDiff(file.name, heading, text, labels)

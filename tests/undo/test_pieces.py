@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +14,13 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, StoreError, SwecliError, UsageError
+from swecli.repl.commands.registry import CommandTable
 from swecli.store.undo_records import FileChange
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply
 
+ROOT = Path(__file__).parents[2]
 FIRST = "".join(f"line {number}\n" for number in range(1, 31))
 
 
@@ -74,13 +79,13 @@ async def test_one_hunk_is_undone_and_redone_and_the_conversation_stays() -> Non
     ctx = await changed_twice()
     printed = await ctx.type("/undo T1 a.txt 2")
     assert read() == ONLY_FIRST
-    assert 'Undone: hunk 2 of a.txt (line 20), of "turn 1". /redo brings it back.' in printed
+    assert 'Undone: hunk 2 of a.txt (line 20) from "turn 1". /redo brings it back.' in printed
     assert ctx.runtime.session.interactions == 1
     assert "hunk 2 · taken back" in await ctx.type("/diff T1")
     with pytest.raises(BadInput, match=r"hunk 2 of a.txt is taken back already"):
         await ctx.type("/undo T1 a.txt 2")
     printed = await ctx.type("/redo")
-    assert 'Redone: hunk 2 of a.txt (line 20), of "turn 1".' in printed
+    assert 'Redone: hunk 2 of a.txt (line 20) from "turn 1".' in printed
     assert read() == BOTH
     assert "taken back" not in await ctx.type("/diff T1")
 
@@ -131,6 +136,33 @@ async def test_a_hunk_that_something_else_changed_is_refused() -> None:
     with pytest.raises(BadInput, match=r"a.txt does not exist any more"):
         await ctx.type("/undo T1 a.txt")
     assert not Path("a.txt").exists()
+
+
+async def test_what_a_background_command_wrote_is_named_and_put_back() -> None:
+    Path("a.txt").write_text(FIRST)
+    waiting = "until [ -e go ]; do sleep .05; done"
+    job = f"{waiting}; echo built > out.txt; sed -i 's/line 3$/three/; s/line 20$/20/' a.txt; touch done; sleep 60"
+    runtime = await runtime_with(calls(("run_command", {"command": job, "background": True})))
+    Path("go").touch()
+    async with asyncio.timeout(30):
+        while not Path("done").exists():
+            await asyncio.sleep(0.05)
+    ctx = ScriptedContext(runtime)
+    shown = await ctx.type("/diff T1")
+    assert "a.txt: changed (+2 −2) · by job 1" in shown
+    assert "out.txt: created (+1) · by job 1" in shown
+    await ctx.type("/undo T1 a.txt 1")
+    assert read() == FIRST.replace("line 20\n", "20\n")
+    await ctx.type("/undo T1 out.txt")
+    assert not Path("out.txt").exists()
+    await ctx.type("/redo")
+    assert read("out.txt") == "built\n"
+    await ctx.type("/undo T1 out.txt")
+    printed = await ctx.type("/undo")
+    assert "a.txt, done, go: written while job 1 ran, not undone" in printed
+    await ctx.type("/redo")
+    assert "a.txt: changed" in await ctx.type("/diff T1")
+    await runtime.agent.ctx.commands.jobs.close()
 
 
 async def test_files_that_a_command_created_removed_and_renamed_are_put_back() -> None:
@@ -239,7 +271,7 @@ async def test_what_names_no_piece_is_refused_with_what_there_is() -> None:
         "/undo T1 b.txt": "T1 changed no file 'b.txt'.  It changed: a.txt",
         "/undo T1 a.txt 3": "Nothing was undone: a.txt has hunks 1 to 2.  See /diff T1",
         "/undo T7 a.txt": "There is no turn T7",
-        "/undo T1": "T1 alone is no piece of a turn.",
+        "/undo T1": "Which file of T1?",
     }.items():
         with pytest.raises(SwecliError) as caught:
             await ctx.type(line)
@@ -265,7 +297,8 @@ async def test_a_file_outside_the_workspace_is_never_written(tmp_path: Path) -> 
     for content in ("1\n", "2\n"):
         outside.write_text(content)
         states.append(ctx.runtime.history.files.versions.read_state(str(outside)))
-    recorded = FileChange(str(outside), *states)
+    before, after = states
+    recorded = FileChange(str(outside), before, after)
     ctx.runtime.sessions.file_changes.record(ctx.runtime.session, [recorded])
     with pytest.raises(BadInput, match="outside the workspace"):
         await ctx.type(f"/undo T1 {outside}")
@@ -407,3 +440,129 @@ async def test_turns_of_another_program_are_shown_before_a_piece_can_be_undone()
     assert read() == BOTH
     await ctx.type("/undo T1 a.txt 1")
     assert read() == ONLY_SECOND
+
+
+async def test_turns_files_and_hunks_are_completed() -> None:
+    Path("two words.txt").write_text("1\n")
+    Path("a.txt").write_text(FIRST)
+    lines = "sed -i 's/line 3$/three/; s/line 20$/20/' a.txt; echo 2 > 'two words.txt'"
+    runtime = await runtime_with(shell(lines))
+    undo = CommandTable.discover().find("undo")
+    assert undo is not None
+    assert undo.complete is not None
+    assert undo.complete_further is not None
+    assert ("T1", "turn 1") in undo.complete(runtime)
+    assert undo.complete_further(runtime, "T1 ") == [
+        ("T1 a.txt", "by commands"),
+        ('T1 "two words.txt"', "by commands"),
+    ]
+    assert undo.complete_further(runtime, "T1 a.txt ")[2:] == [
+        ("T1 a.txt 1", "line 3: - line 3"),
+        ("T1 a.txt 2", "line 20: - line 20"),
+    ]
+    assert undo.complete_further(runtime, "2 fi") == []
+    assert undo.complete_further(runtime, "T9 ") == []
+
+
+KILLED = """
+import asyncio, os, signal
+from swecli.undo import history
+from tests.support.command_context import ScriptedContext
+from tests.support.runtime import make_runtime
+
+def restore_nothing(*given):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+history.restore_files = restore_nothing
+runtime = make_runtime(resume="", mode="auto")
+asyncio.run(ScriptedContext(runtime).type("{line}"))
+"""
+
+
+def kill_during(line: str) -> None:
+    """Run a command in another process, which is killed between its record and its effect."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED.format(line=line)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+@pytest.mark.slow
+async def test_a_piece_whose_undo_or_redo_was_killed_is_finished_at_the_next_start() -> None:
+    (await changed_twice()).runtime.close()
+    kill_during("/undo T1 a.txt 1")
+    assert read() == BOTH
+    again = make_runtime(resume="", mode="auto")
+    assert read() == ONLY_SECOND
+    assert any("a /undo that was cut off is finished now" in line for line in again.notices)
+    assert [piece.hunk for piece in again.session.undone_pieces] == [1]
+    again.close()
+    kill_during("/redo")
+    assert read() == ONLY_SECOND
+    third = make_runtime(resume="", mode="auto")
+    assert read() == BOTH
+    assert any("a /redo that was cut off is finished now" in line for line in third.notices)
+    third.close()
+
+
+@pytest.mark.slow
+async def test_a_piece_whose_file_changed_after_the_kill_is_dropped() -> None:
+    (await changed_twice()).runtime.close()
+    kill_during("/undo T1 a.txt 1")
+    Path("a.txt").write_text("of the user\n")
+    again = make_runtime(resume="", mode="auto")
+    assert read() == "of the user\n"
+    assert any(
+        "a /undo that was cut off is dropped: it changed nothing" in line for line in again.notices
+    )
+    assert not again.session.undone_pieces
+    again.close()
+
+
+FULL = """
+import asyncio, resource, signal
+from pathlib import Path
+from tests.support.command_context import ScriptedContext
+from tests.support.runtime import make_runtime
+
+async def main():
+    runtime = make_runtime(resume="", mode="auto")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    folder = Path(runtime.sessions.database.path).parent
+    largest = max(path.stat().st_size for path in folder.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 200_000,) * 2)
+    try:
+        await ScriptedContext(runtime).type("/undo T1 long")
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+    runtime.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+async def test_on_a_full_disk_a_piece_is_refused_in_one_line_and_works_later() -> None:
+    Path("long").write_bytes(b"before" * 1_000_000)
+    (await runtime_with(shell("printf turn > long"))).close()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Nothing was undone: long is not restored: File too large." in done.stdout
+    assert read("long") == "turn"
+    again = ScriptedContext(make_runtime(resume="", mode="auto"))
+    with pytest.raises(BadInput, match="nothing to redo"):
+        await again.type("/redo")
+    await again.type("/undo T1 long")
+    assert Path("long").read_bytes() == b"before" * 1_000_000

@@ -93,7 +93,7 @@ async def test_arguments_are_completed_for_commands_that_take_them() -> None:
 async def test_further_arguments_are_completed_together_with_those_before_them() -> None:
     assert await completions("/paint red ") == ["red wall", "red wall 2", "red door"]
     assert await completions("/paint red wall ") == ["red wall 2"]
-    assert await completions("/paint red @src/a") == ["src/app.py"]
+    assert await completions("/paint red @src/app") == ["src/app.py"]
 
 
 @pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])

@@ -69,7 +69,7 @@ async def _undo_piece(ctx: CommandContext, history: TurnHistory, turn: int, text
     ctx.runtime.session.resolve_turn(f"T{turn}")
     if not text:
         raise UsageError(
-            f"T{turn} alone is no piece of a turn.",
+            f"Which file of T{turn}?",
             f"Name a file that /diff T{turn} shows: /undo T{turn} FILE. /rewind T{turn} undoes the turn and later ones",
         )
     await ctx.wait_for_background()
@@ -87,7 +87,7 @@ def _report_piece(
     assert piece is not None, "the step is that of a piece"
     ctx.runtime.resume(ctx.runtime.session.id)
     quoted = one_line(history.query(piece.turn), _MAX_QUOTED)
-    ctx.screen.line(f'{verb}: {piece.description}, of "{quoted}". {way_back}'.rstrip(), "head")
+    ctx.screen.line(f'{verb}: {piece.description} from "{quoted}". {way_back}'.rstrip(), "head")
     for line in (*map(str, result.standing), *result.problems):
         ctx.screen.warn(line)
 
@@ -257,7 +257,9 @@ async def _diff(ctx: CommandContext, args: str) -> None:
     from swecli.repl.render.excerpt import EXPAND_ALL, Fold
     from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
-    changes = find_diffs(_require_history(ctx).files, ctx.runtime.session, args)
+    history = _require_history(ctx)
+    history.recorder.look_for_jobs()
+    changes = find_diffs(history.files, ctx.runtime.session, args)
     if not changes:
         ctx.screen.note("no files changed")
         return
