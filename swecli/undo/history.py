@@ -15,7 +15,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, LastingChange, OpenStep, UndoStep
 from swecli.tools.base import lost_workspace
 from swecli.tools.jobs import Jobs
-from swecli.undo.lasting import Standing, find_committed, find_standing, join_names
+from swecli.undo.lasting import Standing, find_committed, find_standing, join_names, name_running
 from swecli.undo.pieces import PiecePlan, PiecePlanner
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
@@ -123,17 +123,16 @@ class TurnHistory:
 
     def undo_piece(self, plan: PiecePlan) -> UndoResult:
         """Undo a piece of a turn. Raises BadInput and StoreError; then nothing has changed."""
-        standing = find_committed(
-            plan.path,
-            [self._versions.load(state.digest) for state in plan.carriers if state.mode],
-            self._versions.root,
-            self._versions.environ,
-        )
+        running = self._jobs.running_of(self._sessions.session.id, plan.piece.turn)
+        contents = [self._versions.load(state.digest) for state in plan.carriers if state.mode]
+        standing = [
+            *find_committed(plan.path, contents, self._versions.root, self._versions.environ),
+            *name_running(job for job in running if job.number in plan.jobs),
+        ]
         piece = replace(plan.piece, standing=tuple(map(str, standing)))
         step = self._sessions.undo.begin_piece(self._sessions.session, piece, plan.changes)
         result = self._complete(step, RestorePlan())
-        if not result.files:
-            raise BadInput(f"Nothing was undone: {'; '.join(result.problems)}.")
+        _require_files(result, "Nothing was undone")
         return replace(result, standing=standing)
 
     def plan_redo(self) -> tuple[UndoStep, RestorePlan]:
@@ -152,7 +151,7 @@ class TurnHistory:
             back = self._pieces.plan_redo(change)
             if back is None:
                 raise BadInput(
-                    f"Nothing was redone: {self.relative(change.path)} was changed in the same lines since."
+                    f"Nothing was redone: {self.relative(change.path)} was changed in the same place since."
                 )
             plan.ready.append(back)
         return step, plan
@@ -197,7 +196,10 @@ class TurnHistory:
         """Revert that undo. Raises BadInput and StoreError like `undo`."""
         chosen = self._choose(plan, overwrite)
         begun = self._sessions.undo.begin_redo(self._sessions.session, step, chosen)
-        return self._complete(begun, plan)
+        result = self._complete(begun, plan)
+        if step.is_piece:
+            _require_files(result, "Nothing was redone")
+        return result
 
     def _choose(self, plan: RestorePlan, overwrite: bool | None) -> list[FileChange]:
         """Return the changes to apply. Raises BadInput if nobody decided about those from outside."""
@@ -329,3 +331,9 @@ class TurnHistory:
     def relative(self, path: str) -> str:
         """Return a path to show: relative to the workspace, or as it is if it lies outside."""
         return relative_name(self._versions.root, path)
+
+
+def _require_files(result: UndoResult, failure: str) -> None:
+    """Raise BadInput if a step of a piece changed no file."""
+    if not result.files:
+        raise BadInput(f"{failure}: {'; '.join(result.problems)}.")

@@ -86,13 +86,17 @@ def find_standing(
         present = read_memory(root, environ)
         if present is not None:
             standing += _Repository(root, environ, present, merged).standing()
-    for job in running:
-        standing.append(Standing(f"job {job.number} still runs", f"/jobs stop {job.number}"))
+    standing += name_running(running)
     standing += _written_by_jobs(merged)
     ignored = [change.name for change in merged if change.kind == "ignored"]
     if ignored:
         standing.append(Standing(f"ignored, not undone: {join_names(ignored)}"))
     return standing
+
+
+def name_running(jobs: Iterable[Job]) -> list[Standing]:
+    """Return the lines on background commands that still run, and may write again."""
+    return [Standing(f"job {job.number} still runs", f"/jobs stop {job.number}") for job in jobs]
 
 
 def find_committed(

@@ -40,6 +40,7 @@ class PiecePlan:
     path: str
     changes: Sequence[FileChange]
     carriers: Sequence[FileState]
+    jobs: frozenset[int]  # that changed its file
 
 
 @dataclass(slots=True)
@@ -85,6 +86,7 @@ class PiecePlanner:
             file.path,
             [replace(change, interaction=turn) for change in changes],
             list(self._carriers(file)),
+            file.jobs,
         )
 
     def join(

@@ -38,6 +38,7 @@ class TurnFile:
     name: str  # as it is shown
     runs: tuple[Run, ...]
     changers: tuple[str, ...]  # such as "tools" and "job 1"; () if they are not known
+    jobs: frozenset[int] = frozenset()  # the numbers of the background commands among them
     undone: tuple[PieceChange, ...] = ()
     moved_from: TurnFile | None = None
 
@@ -162,6 +163,7 @@ class TurnFiles:
             relative_name(self.versions.root, path),
             tuple(_join_runs(chain)),
             tuple(changer for changer in changers if changer),
+            frozenset(change.job for change in chain if change.job),
             tuple(piece for piece in pieces if piece.change.path == path),
         )
 

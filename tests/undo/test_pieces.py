@@ -125,6 +125,40 @@ async def test_a_hunk_that_a_later_turn_changed_is_refused_and_nothing_is_writte
     assert read() == before.replace("three", "line 3")
 
 
+async def change_in_turn(runtime: Runtime, old: str, new: str) -> None:
+    assert runtime.history is not None
+    async with runtime.history.recorder.around(["a.txt"]):
+        Path("a.txt").write_text(read().replace(old, new))
+
+
+async def test_what_the_user_changed_between_two_calls_of_the_turn_stays() -> None:
+    Path("a.txt").write_text(FIRST)
+    ctx = ScriptedContext(await runtime_with(Reply("nothing yet")))
+    await change_in_turn(ctx.runtime, "line 3\n", "three\n")
+    Path("a.txt").write_text(read().replace("line 12\n", "by the user\n"))
+    await change_in_turn(ctx.runtime, "line 20\n", "twenty\n")
+    shown = await ctx.type("/diff T1")
+    assert "a.txt: changed (+2 −2) · by tools" in shown
+    assert "by the user" not in shown
+    await ctx.type("/undo T1 a.txt")
+    assert read() == FIRST.replace("line 12\n", "by the user\n")
+    await ctx.type("/redo")
+    await ctx.type("/undo T1 a.txt 1")
+    assert read() == FIRST.replace("line 12", "by the user").replace("line 20\n", "twenty\n")
+
+
+async def test_a_whole_undo_asks_about_what_changed_after_a_piece_was_taken_back() -> None:
+    ctx = await changed_twice()
+    await ctx.type("/undo T1 a.txt 1")
+    Path("a.txt").write_text(read() + "by the user\n")
+    ctx.will_pick("1")
+    await ctx.type("/undo")
+    assert "Changed outside this session: a.txt" in ctx.titles[0]
+    assert read() == FIRST
+    await ctx.type("/redo")
+    assert read() == ONLY_SECOND + "by the user\n"
+
+
 async def test_a_hunk_that_something_else_changed_is_refused() -> None:
     ctx = await changed_twice()
     Path("a.txt").write_text(BOTH.replace("three", "3"))
@@ -151,7 +185,7 @@ async def test_what_a_background_command_wrote_is_named_and_put_back() -> None:
     shown = await ctx.type("/diff T1")
     assert "a.txt: changed (+2 −2) · by job 1" in shown
     assert "out.txt: created (+1) · by job 1" in shown
-    await ctx.type("/undo T1 a.txt 1")
+    assert "! job 1 still runs: /jobs stop 1" in await ctx.type("/undo T1 a.txt 1")
     assert read() == FIRST.replace("line 20\n", "20\n")
     await ctx.type("/undo T1 out.txt")
     assert not Path("out.txt").exists()
@@ -537,7 +571,7 @@ async def main():
     largest = max(path.stat().st_size for path in folder.iterdir())
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest + 200_000,) * 2)
     try:
-        await ScriptedContext(runtime).type("/undo T1 long")
+        await ScriptedContext(runtime).type("{line}")
     except Exception as error:
         print(f"{type(error).__name__}: {error}")
     runtime.close()
@@ -546,12 +580,10 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.slow
-async def test_on_a_full_disk_a_piece_is_refused_in_one_line_and_works_later() -> None:
-    Path("long").write_bytes(b"before" * 1_000_000)
-    (await runtime_with(shell("printf turn > long"))).close()
+def type_on_a_full_disk(line: str) -> str:
+    """Run a command in another process, where no large file can be written. Returns what it said."""
     done = subprocess.run(
-        [sys.executable, "-c", FULL],
+        [sys.executable, "-c", FULL.replace("{line}", line)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -559,7 +591,31 @@ async def test_on_a_full_disk_a_piece_is_refused_in_one_line_and_works_later() -
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert "Nothing was undone: long is not restored: File too large." in done.stdout
+    return done.stdout
+
+
+@pytest.mark.slow
+async def test_a_redo_on_a_full_disk_changes_nothing_and_works_later() -> None:
+    Path("long").write_text("before")
+    runtime = await runtime_with(shell("yes | head -c 6000000 > long"))
+    await ScriptedContext(runtime).type("/undo T1 long")
+    runtime.close()
+    said = type_on_a_full_disk("/redo")
+    assert "Nothing was redone: long is not restored: File too large." in said
+    assert read("long") == "before"
+    again = ScriptedContext(make_runtime(resume="", mode="auto"))
+    await again.type("/redo")
+    assert Path("long").stat().st_size == 6_000_000
+    await again.type("/undo T1 long")
+    assert read("long") == "before"
+
+
+@pytest.mark.slow
+async def test_on_a_full_disk_a_piece_is_refused_in_one_line_and_works_later() -> None:
+    Path("long").write_bytes(b"before" * 1_000_000)
+    (await runtime_with(shell("printf turn > long"))).close()
+    said = type_on_a_full_disk("/undo T1 long")
+    assert "Nothing was undone: long is not restored: File too large." in said
     assert read("long") == "turn"
     again = ScriptedContext(make_runtime(resume="", mode="auto"))
     with pytest.raises(BadInput, match="nothing to redo"):
