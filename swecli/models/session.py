@@ -48,7 +48,8 @@ class Session:
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
     permission rules that the user allowed for it, by the folder they are about. `undone` are the undos since its newest
-    turn, newest first, and `undone_pieces` those of pieces of its turns.
+    turn, newest first, and `undone_pieces` those of pieces of its turns; `newest_undo` is the key of the newest one
+    that was not redone, 0 for none.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Session:
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     undone: Sequence[UndoneTurns] = ()
     undone_pieces: Sequence[UndonePiece] = ()
+    newest_undo: int = 0
 
     @property
     def newest_message(self) -> int:

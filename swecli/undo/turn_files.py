@@ -171,16 +171,30 @@ class TurnFiles:
         """Return the file of a turn that a text names, and the number of the hunk behind it, 0 for none. Raises
         BadInput."""
         files = self.of_turn(number)
-        if not files:
-            raise BadInput(f"T{number} changed no file.")
         by_name = {name: file for file in files for name in file.typed_names}
         if text in by_name:
             return by_name[text], 0
         name, _, last = text.rpartition(" ")
         if last.isdecimal() and name.strip() in by_name:
             return by_name[name.strip()], int(last)
+        if self._is_not_kept(number, text):
+            raise BadInput(
+                f"Of {text} no earlier content is kept.",
+                "Nothing is kept of ignored files, nor of what background commands of earlier versions wrote",
+            )
         names = join_names([file.name for file in files])
-        raise BadInput(f"T{number} changed no file {text!r:.80}.", f"It changed: {names}")
+        hint = f"It changed: {names}" if names else "It changed none"
+        raise BadInput(f"T{number} changed no file {text!r:.80}.", hint)
+
+    def _is_not_kept(self, number: int, name: str) -> bool:
+        """Return whether a turn changed a file of which only that is recorded, or the folder in which it lies."""
+        lasting = self._sessions.lasting_changes.load(self._sessions.session, number)
+        names = [
+            change.name
+            for change in lasting
+            if change.interaction == number and change.kind in ("ignored", "job")
+        ]
+        return any(name == each or name.startswith(f"{each}/") for each in names)
 
     def hunks(self, file: TurnFile) -> list[NumberedHunk]:
         """Return the hunks of a file, none if it is not a text, was created, removed or renamed."""

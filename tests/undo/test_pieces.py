@@ -315,6 +315,22 @@ async def test_what_names_no_piece_is_refused_with_what_there_is() -> None:
     assert read() == BOTH
 
 
+async def test_of_an_ignored_file_it_is_said_that_nothing_is_kept() -> None:
+    Path(".ignore").write_text("dist/\n")
+    ctx = ScriptedContext(await runtime_with(shell("mkdir dist; echo 1 > dist/out.js")))
+    with pytest.raises(BadInput, match=r"Of dist/out.js no earlier content is kept"):
+        await ctx.type("/undo T1 dist/out.js")
+
+
+async def test_a_link_is_put_back_as_a_whole() -> None:
+    Path("link").symlink_to("here")
+    ctx = ScriptedContext(await runtime_with(shell("ln -sfn there link")))
+    await ctx.type("/undo T1 link")
+    assert Path("link").readlink() == Path("here")
+    await ctx.type("/redo")
+    assert Path("link").readlink() == Path("there")
+
+
 async def test_a_read_only_file_is_refused() -> None:
     ctx = await changed_twice()
     Path("a.txt").chmod(0o444)
@@ -474,6 +490,19 @@ async def test_turns_of_another_program_are_shown_before_a_piece_can_be_undone()
     assert read() == BOTH
     await ctx.type("/undo T1 a.txt 1")
     assert read() == ONLY_SECOND
+
+
+async def test_a_piece_that_another_program_took_back_is_named_and_the_model_is_told() -> None:
+    here = await changed_twice()
+    there = ScriptedContext(make_runtime(resume="", mode="auto", reflect_with_model=False))
+    await there.type("/undo T1 a.txt 1")
+    printed = await here.type("/undo T1 a.txt 2")
+    assert "hunk 1 of a.txt (line 3) of T1 was undone in another swecli" in printed
+    assert read() == ONLY_SECOND
+    assert "hunk 1 of a.txt" in str(here.runtime.agent.prepare("go on").request.messages)
+    await there.type("/redo")
+    assert "(line 3) of T1 was redone in another swecli" in await here.type("/undo T1 a.txt 2")
+    there.runtime.close()
 
 
 async def test_turns_files_and_hunks_are_completed() -> None:

@@ -230,6 +230,11 @@ class Reader:
         newest = "SELECT coalesce(max(id), 0) FROM message WHERE session_id = ?"
         return int(self.db.execute(newest, (session_id,)).fetchone()[0])
 
+    def newest_undo(self, session_id: str) -> int:
+        """Return the key of the newest undo of a session that was not redone, 0 if there is none."""
+        newest = "SELECT coalesce(max(id), 0) FROM undo WHERE session_id = ? AND open = 1"
+        return int(self.db.execute(newest, (session_id,)).fetchone()[0])
+
     def running_elsewhere(self, session_id: str) -> int:
         """Return the number of a turn of the session that another process runs, if its id is not that of a new one; 0
         for none."""
@@ -277,6 +282,7 @@ class Reader:
                 reached = last
             elif first <= session.interactions:  # else its turn is undone, too
                 pieces.append(UndonePiece(turn=first, standing=lines, **json.loads(piece)))
+        session.newest_undo = self.newest_undo(session.id)
         session.undone = tuple(turns)
         session.undone_pieces = tuple(pieces)
 
