@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from swecli.undo.lasting import join_names
 from swecli.undo.versions import NOT_STORED, FileVersions
 
 UNDONE = "taken back"
+_EMPTY = hashlib.sha256(b"").hexdigest()  # the digest of an empty content, which many files have
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class TurnFiles:
             if piece.change.interaction == number
         ]
         files = [self._file(path, chain, pieces) for path, chain in chains.items()]
-        return join_moved(file for file in files if not _holds_another(file, chains))
+        return _join_moved(file for file in files if not _holds_another(file, chains))
 
     def _file(
         self, path: str, chain: Sequence[FileChange], pieces: Sequence[PieceChange]
@@ -308,7 +310,7 @@ def _join_runs(chain: Sequence[FileChange]) -> list[Run]:
     return [run for run in runs if run.before != run.after] or runs[:1]
 
 
-def join_moved(files: Iterable[TurnFile]) -> list[TurnFile]:
+def _join_moved(files: Iterable[TurnFile]) -> list[TurnFile]:
     """Return the files, each removed one joined with the created one that has its content."""
     files = list(files)
     removed = {
@@ -330,7 +332,8 @@ def join_moved(files: Iterable[TurnFile]) -> list[TurnFile]:
 
 
 def _has_content(state: FileState) -> bool:
-    return bool(state.digest) and not state.digest.startswith(NOT_STORED)
+    """Return whether a state has a content by which it can be told from others."""
+    return state.digest not in ("", _EMPTY) and not state.digest.startswith(NOT_STORED)
 
 
 def _holds_another(file: TurnFile, paths: Collection[str]) -> bool:

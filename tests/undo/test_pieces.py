@@ -231,6 +231,25 @@ async def test_files_that_a_command_created_removed_and_renamed_are_put_back() -
     assert Path("old.txt").stat().st_mode & 0o777 == 0o755
 
 
+async def test_a_renamed_folder_is_put_back_file_by_file() -> None:
+    Path("old").mkdir()
+    for name in ("one", "two", "empty"):
+        Path("old", name).write_text("" if name == "empty" else name)
+    ctx = ScriptedContext(await runtime_with(shell("mv old new")))
+    await ctx.type("/undo T1 new/one")
+    assert read("old/one") == "one"
+    assert read("new/two") == "two"
+    await ctx.type("/undo T1 old/two")
+    await ctx.type("/undo T1 old/empty")
+    await ctx.type("/undo T1 new/empty")
+    assert sorted(path.name for path in Path("old").iterdir()) == ["empty", "one", "two"]
+    assert not Path("new").exists()
+    for _ in range(4):
+        await ctx.type("/redo")
+    assert sorted(path.name for path in Path("new").iterdir()) == ["empty", "one", "two"]
+    assert not Path("old").exists()
+
+
 async def test_a_renamed_file_keeps_what_was_changed_since() -> None:
     Path("here.txt").write_text("to be moved\n")
     ctx = ScriptedContext(await runtime_with(shell("mv here.txt there.txt")))
@@ -316,7 +335,8 @@ async def test_what_names_no_piece_is_refused_with_what_there_is() -> None:
 
 
 async def test_of_an_ignored_file_it_is_said_that_nothing_is_kept() -> None:
-    Path(".ignore").write_text("dist/\n")
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".gitignore").write_text("dist/\n")
     ctx = ScriptedContext(await runtime_with(shell("mkdir dist; echo 1 > dist/out.js")))
     with pytest.raises(BadInput, match=r"Of dist/out.js no earlier content is kept"):
         await ctx.type("/undo T1 dist/out.js")
