@@ -272,7 +272,7 @@ class Runtime:
 
     def load_again(self) -> list[str]:
         """Load the session again, which another process has changed. Returns a line for each turn that it added or
-        took back."""
+        took back, and for each piece of one."""
         before = self.session
         self.resume(before.id)
         after = self.session
@@ -292,6 +292,12 @@ class Runtime:
                 text = one_line(query.content)
                 answer = one_line(answers.get(query.interaction) or "no answer")
                 lines.append(f"T{query.interaction} is of another swecli: {text} → {answer}")
+        for piece in after.undone_pieces:
+            if piece not in before.undone_pieces:
+                lines.append(f"{piece.description} of T{piece.turn} was undone in another swecli")
+        for piece in before.undone_pieces:
+            if piece not in after.undone_pieces and piece.turn in answers:
+                lines.append(f"{piece.description} of T{piece.turn} was redone in another swecli")
         return lines
 
     def restore_todos(self, session: Session) -> None:

@@ -434,7 +434,8 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
 
 
 def _notes_on_undone(session: Session) -> Iterator[Note]:
-    """Yield notes on what turns left that the user took back: the model sees them no more, or not that they were."""
+    """Yield notes on what the user took back: of turns what they left, since the model sees them no more, and the
+    pieces of those that it sees."""
     for undone in session.undone:
         if undone.standing:
             turns = f"T{undone.first}"
@@ -442,6 +443,11 @@ def _notes_on_undone(session: Session) -> Iterator[Note]:
                 turns = f"{turns} to T{undone.last}"
             left = "; ".join(undone.standing)
             yield TextNote(f"The user took back {turns}. Not taken back: {left}.")
+    for piece in reversed(session.undone_pieces):
+        line = f"The user took back a piece of T{piece.turn}: {piece.description}."
+        if piece.standing:
+            line = f"{line} Not taken back: {'; '.join(piece.standing)}."
+        yield TextNote(line)
 
 
 def _without_query(result: FoundInteraction, taken_back: Collection[int]) -> FoundInteraction:

@@ -35,6 +35,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "review": "changes, a branch, a commit, paths or the whole tree",
     "findings": "list, show, dismiss, fixed, reopen, recheck, export",
     "context": "show, plan, why, log, undo, pin, window, prompt, compact",
+    "diff": "what a turn changed in files, and by whom",
     "config": "get, set, path, edit",
     "trust": "list, show, remove: what you trust of folders",
     "mcp": "list, get, add, approve, remove, login, serve: servers with tools",

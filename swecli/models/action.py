@@ -202,6 +202,8 @@ class Invocation:
 Values = Sequence[tuple[str, str]]  # completions with their descriptions
 # of the first word, from the `Runtime`
 Complete = Callable[..., Values]  # type: ignore[explicit-any]
+# of all words, from the `Runtime` and what was typed of them
+CompleteFurther = Callable[..., Values]  # type: ignore[explicit-any]
 # from what the action needs, and an `Invocation`
 Perform = Callable[..., "ActionResult | Coroutine[object, object, ActionResult]"]  # type: ignore[explicit-any]
 
@@ -215,6 +217,7 @@ class Action:
     words: Words = Words()
     flags: tuple[Flag, ...] = ()
     complete: Complete | None = None
+    complete_further: CompleteFurther | None = None
     aliases: tuple[str, ...] = ()  # of the slash command
     in_shell: bool = True
     in_session: bool = True

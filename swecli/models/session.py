@@ -24,6 +24,22 @@ class UndoneTurns:
     standing: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class UndonePiece:
+    """A piece of a turn that the user took back: a file, or one hunk of it."""
+
+    turn: int
+    name: str  # of the file, as it is shown
+    hunk: int = 0  # its number among those of the file, 0 for the whole file
+    line: int = 0  # of the file in which the hunk began, 0 for the whole file
+    standing: tuple[str, ...] = ()  # a line for each thing of it that was still there
+
+    @property
+    def description(self) -> str:
+        """The piece, for people."""
+        return f"hunk {self.hunk} of {self.name} (line {self.line})" if self.hunk else self.name
+
+
 @dataclass(slots=True)
 class Session:
     """A conversation in one directory, which is the `subfolder` of the root of its `project`; None if it is not known,
@@ -32,7 +48,8 @@ class Session:
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
     permission rules that the user allowed for it, by the folder they are about. `undone` are the undos since its newest
-    turn, newest first.
+    turn, newest first, and `undone_pieces` those of pieces of its turns; `newest_undo` is the key of the newest one
+    that was not redone, 0 for none.
     """
 
     id: str
@@ -53,6 +70,8 @@ class Session:
     context: ContextState = field(default_factory=ContextState)
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     undone: Sequence[UndoneTurns] = ()
+    undone_pieces: Sequence[UndonePiece] = ()
+    newest_undo: int = 0
 
     @property
     def newest_message(self) -> int:
@@ -89,6 +108,7 @@ class Session:
             message.interaction = self.interactions + message.is_query
         if message.is_query:
             self.undone = ()
+            self.undone_pieces = ()
         self.interactions = message.interaction
         self.messages.append(message)
         self.updated_at = max(self.updated_at, message.created_at)

@@ -218,7 +218,7 @@ class SessionManager:
 
     def require_current(self) -> None:
         """Raise BusyElsewhere if another process runs a turn of the session, ContinuedElsewhere if one has added turns
-        to what this process has loaded, or taken some back."""
+        to what this process has loaded, or taken some or a piece of one back."""
         with self.database.read() as db:
             self._require_current(Reader(db))
 
@@ -232,6 +232,8 @@ class SessionManager:
             return
         newest = self._waiting.id if self._waiting else session.newest_message
         if reader.newest_message(session.id) != newest:
+            raise ContinuedElsewhere
+        if reader.newest_undo(session.id) != session.newest_undo:
             raise ContinuedElsewhere
 
     def fork(self, upto: int | None = None) -> Session:

@@ -21,7 +21,7 @@ from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, ContinuedElsewhere
 from swecli.models.ids import uuid7
 from swecli.models.playbook import MARKS
-from swecli.models.session import Session
+from swecli.models.session import Session, UndonePiece
 from swecli.store.file_changes import change_columns
 from swecli.store.journal.writer import Writer
 from swecli.store.playbook.deltas import USER_AUTHORS, Deltas
@@ -31,7 +31,7 @@ from swecli.store.tables.playbook import DeltaRow
 from swecli.store.tables.sessions import InteractionRow, SessionRow, SurvivorRow
 from swecli.store.tables.turns import CheckRow
 from swecli.store.tables.undo import FileChangeRow, UndoRow
-from swecli.store.undo_records import FileChange, OpenStep, UndoStep
+from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
 
 # tables whose rows move with a turn, besides its calls; its requests, with their cost, stay
 _TURN_TABLES = (
@@ -62,7 +62,15 @@ class UndoStore:
         row = next(iter(self._database.rows(open_undos.limit(1))), None)
         if row is None or row.interactions != session.interactions:
             return None
-        return UndoStep(row.id or 0, row.session_id, row.first, row.last, tuple(row.taken["parts"]))
+        piece = row.taken.get("piece")
+        return UndoStep(
+            row.id or 0,
+            row.session_id,
+            row.first,
+            row.last,
+            tuple(row.taken["parts"]),
+            piece=None if piece is None else UndonePiece(turn=row.first, **piece),
+        )
 
     def begin_undo(
         self,
@@ -88,9 +96,7 @@ class UndoStore:
             )
             db.add(step)
             db.flush()
-            db.add_all(
-                FileChangeRow(**change_columns(session, change, step.id or 0)) for change in files
-            )
+            _add_changes(db, session, step.id or 0, files)
             for key in undone:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             if "files" in parts:
@@ -122,6 +128,46 @@ class UndoStore:
                 tuple(refused),
             )
 
+    def begin_piece(
+        self, session: Session, piece: UndonePiece, files: Sequence[FileChange]
+    ) -> UndoStep:
+        """Commit the undo of a piece of a turn, before it changes `files`. The turn stays. The step must be finished or
+        abandoned. Raises ContinuedElsewhere."""
+        with self._database.transaction() as db:
+            row = _session_row(db, session)
+            step = UndoRow(
+                session_id=session.id,
+                first=piece.turn,
+                last=piece.turn,
+                interactions=row.interactions,
+                stage="undoing",
+                pid=os.getpid(),
+                taken={
+                    "parts": ["files"],
+                    "standing": list(piece.standing),
+                    "piece": {"name": piece.name, "hunk": piece.hunk, "line": piece.line},
+                },
+            )
+            db.add(step)
+            db.flush()
+            step_id = step.id or 0
+            _add_changes(db, session, step_id, files)
+            _undo_checks(db, session, step_id, piece.turn)
+            return UndoStep(step_id, session.id, piece.turn, piece.turn, ("files",), piece=piece)
+
+    def abandon(self, step: OpenStep | UndoStep) -> None:
+        """Commit that the undo or redo of a piece changed no file after all."""
+        with self._database.transaction() as db:
+            stored = db.get_one(UndoRow, step.id)
+            if stored.stage == "undoing":
+                db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
+                db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
+                stored.open = False
+            else:
+                _reverse_changes(db, step.id)
+                stored.open = True
+            stored.stage = "done"
+
     def begin_redo(self, session: Session, step: UndoStep, files: Sequence[FileChange]) -> UndoStep:
         """Commit the redo of an undo, before it changes `files`. The session must be loaded again, and the step
         finished. Raises ContinuedElsewhere."""
@@ -131,12 +177,13 @@ class UndoStore:
             if not stored.open:
                 raise ContinuedElsewhere
             db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
-            db.add_all(FileChangeRow(**change_columns(session, file, step.id)) for file in files)
+            _add_changes(db, session, step.id, files)
             db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
             db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
             if "session" in stored.taken:
                 _restore_turns(db, row, stored.taken["session"])
-            row.window_spec, row.window_start = stored.taken["window"]
+            if "window" in stored.taken:
+                row.window_spec, row.window_start = stored.taken["window"]
             names, refused = _revert_deltas(db, session, step.id)
             stored.open = False
             stored.stage = "redoing"
@@ -172,6 +219,26 @@ def _restore_window(
         row.window_spec = turn.window_spec
     if "conversation" in parts:
         row.window_start = turn.window_start
+
+
+def _add_changes(
+    db: sqlmodel.Session, session: Session, step: int, files: Sequence[FileChange]
+) -> None:
+    """Store what a step changes in files."""
+    for file in files:
+        interaction = file.interaction or session.interactions
+        db.add(FileChangeRow(**change_columns(session.id, file, interaction, step)))
+
+
+def _reverse_changes(db: sqlmodel.Session, step: int) -> None:
+    """Make of what a redo would have changed what the undo did."""
+    for row in db.exec(select(FileChangeRow).filter_by(made_by=step)).all():
+        before = FileState(row.before, row.before_mode)
+        row.before = row.after
+        row.before_mode = row.after_mode
+        row.after = before.digest
+        row.after_mode = before.mode
+        db.add(row)
 
 
 def _undo_checks(db: sqlmodel.Session, session: Session, step: int, first: int) -> None:
@@ -218,7 +285,8 @@ def _restore_turns(db: sqlmodel.Session, row: SessionRow, hidden_id: str) -> Non
 
 
 def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
-    """Move the turns from `first` on, with the rows of all their tables, to another session."""
+    """Move the turns from `first` on, with the rows of all their tables, to another session. What tools and commands
+    changed stays: an undo of earlier turns goes by it."""
     plain = reader(db).db
     given = {"from": source.id, "to": target.id, "first": first}
     turns = "session_id = :from AND interaction >= :first"
@@ -227,6 +295,7 @@ def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, fi
     for table in _TURN_TABLES:
         which = turns if table != "interaction" else "session_id = :from AND number >= :first"
         plain.execute(f"UPDATE {table} SET session_id = :to WHERE {which}", given)
+    plain.execute(f"UPDATE file_change SET session_id = :to WHERE {turns} AND job != 0", given)
     for row in (source, target):
         (row.messages,) = plain.execute(
             "SELECT count(*) FROM message WHERE session_id = ?", (row.id,)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from swecli.models.changed_files import Changer
+from swecli.models.session import UndonePiece
+
 
 @dataclass(frozen=True, slots=True)
 class FileState:
@@ -25,6 +28,9 @@ class FileChange:
     after: FileState
     interaction: int = 0
     key: int = 0
+    changed_by: Changer | None = None  # None: an undo, or not known, as of older versions
+    job: int = 0  # the number of the background command that made it, 0 for none
+    made_by: int = 0  # the undo that made it, 0 for a turn
 
 
 # What no undo takes back. Of git: the commit of HEAD and the branch, whose changes have no name, and by name the commit
@@ -53,18 +59,20 @@ UndoStage = Literal["done", "undoing", "redoing"]
 
 @dataclass(frozen=True, slots=True)
 class OpenStep:
-    """An undo or redo whose files may not all be restored yet; `pid` is the process that does it."""
+    """An undo or redo whose files may not all be restored yet; `pid` is the process that does it. The files of a piece
+    are restored all or not at all."""
 
     id: int
     session_id: str
     stage: UndoStage
     pid: int
+    is_piece: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
     """An undo of turns `first` to `last` of a session, with some of `UNDO_PARTS`. `strategies` are the reverted
-    bullets, `refused` the reasons why others were not."""
+    bullets, `refused` the reasons why others were not. One of a `piece` of a turn leaves the turn where it is."""
 
     id: int
     session_id: str
@@ -73,3 +81,16 @@ class UndoStep:
     parts: tuple[str, ...]
     strategies: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    piece: UndonePiece | None = None
+
+    @property
+    def is_piece(self) -> bool:
+        return self.piece is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PieceChange:
+    """A change of a file that the undo of a piece made, and which is not reverted."""
+
+    change: FileChange
+    piece: UndonePiece

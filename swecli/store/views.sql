@@ -224,5 +224,6 @@ SELECT
   path AS path,
   CASE WHEN before_mode = 0 THEN 'created' WHEN after_mode = 0 THEN 'deleted' ELSE 'changed' END
     AS change, -- `created`, `changed` or `deleted`
-  undone_by > 0 AS undone -- 1 if it was undone
+  changed_by AS changed_by, -- `tool`, `command` or `background command`; '' if it is not known
+  undone_by > 0 AS undone -- 1 if it was undone with its turn
 FROM file_change WHERE made_by = 0;

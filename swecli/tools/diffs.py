@@ -29,6 +29,11 @@ class Hunk:
 
     head: str  # `@@ -1,3 +1,4 @@`
     lines: tuple[str, ...]  # each with its sign in front, and its line end
+    changes: tuple[LineRange, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.head}\n{''.join(self.lines)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +48,21 @@ class Diff:
 
     @property
     def text(self) -> str:
-        hunks = (f"{hunk.head}\n{''.join(hunk.lines)}" for hunk in self.hunks)
-        return self.head + "".join(hunks)
+        return self.head + "".join(hunk.text for hunk in self.hunks)
 
     @property
     def counts(self) -> str:
-        """A text like "+3 −1", without zeros."""
-        parts: list[str] = []
-        if self.added:
-            parts.append(f"+{self.added}")
-        if self.removed:
-            parts.append(f"−{self.removed}")
-        return " ".join(parts) or "±0"
+        return format_counts(self.added, self.removed)
+
+
+def format_counts(added: int, removed: int) -> str:
+    """Return numbers of lines as a text like "+3 −1", without zeros."""
+    parts: list[str] = []
+    if added:
+        parts.append(f"+{added}")
+    if removed:
+        parts.append(f"−{removed}")
+    return " ".join(parts) or "±0"
 
 
 def unified_diff(
@@ -62,8 +70,8 @@ def unified_diff(
 ) -> Diff:
     """Return the diff from `old` (None for a new file) to `new`, with three lines of context. `changed` are the lines
     that may differ, in order, if they are known: then only these are compared."""
-    before = _lines(old or "")
-    after = _lines(new)
+    before = split_into_lines(old or "")
+    after = split_into_lines(new)
     if changed is None:
         changed = [LineRange(0, len(before), 0, len(after))]
     changes = [change for part in changed for change in _changes(before, after, part)]
@@ -79,8 +87,14 @@ def unified_diff(
     )
 
 
-def _lines(text: str) -> list[str]:
+def split_into_lines(text: str) -> list[str]:
+    """Return the lines of a text, as a diff counts them: each with its end."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def changed_ranges(before: list[str], after: list[str]) -> list[LineRange]:
+    """Return the ranges of lines that differ, in order."""
+    return list(_changes(before, after, LineRange(0, len(before), 0, len(after))))
 
 
 def _changes(before: list[str], after: list[str], part: LineRange) -> Iterator[LineRange]:
@@ -207,7 +221,7 @@ def _hunk(group: list[LineRange], before: list[str], after: list[str]) -> Hunk:
         lines += [_line("+", line) for line in after[change.j1 : change.j2]]
         position = change.i2
     lines += [_line(" ", line) for line in before[position : position + trail]]
-    return Hunk(f"@@ -{old} +{new} @@", tuple(lines))
+    return Hunk(f"@@ -{old} +{new} @@", tuple(lines), tuple(group))
 
 
 def _format_range(start: int, end: int) -> str:

@@ -7,31 +7,32 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
-from swecli.file_names import write_name
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, StoreError
+from swecli.models.session import UndonePiece
 from swecli.store.journal.reader import is_other_process
 from swecli.store.session_manager import SessionManager
-from swecli.store.undo_records import FileChange, FileState, OpenStep, UndoStep
-from swecli.text_files import TextFile, decode, replace_strays
+from swecli.store.undo_records import FileChange, LastingChange, OpenStep, UndoStep
 from swecli.tools.base import lost_workspace
-from swecli.tools.diffs import unified_diff
 from swecli.tools.jobs import Jobs
-from swecli.undo.lasting import Standing, find_standing, join_names
+from swecli.undo.lasting import Standing, find_committed, find_standing, join_names, name_running
+from swecli.undo.pieces import PiecePlan, PiecePlanner
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
-from swecli.undo.versions import NOT_STORED, FileVersions
+from swecli.undo.turn_files import TurnFiles, relative_name, versions_folder
+from swecli.undo.versions import FileVersions
 
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """The result of an undo or redo: the names of the restored `files`, a line for each problem, and what is
-    `standing` though its turn is undone."""
+    """The result of an undo or redo: the names of the restored `files`, a line for each problem, what is `standing`
+    though its turn is undone, and the pieces of the turns that were taken back `earlier`."""
 
     step: UndoStep
     files: list[str]
     problems: list[str]
     standing: Sequence[Standing] = ()
+    earlier: Sequence[UndonePiece] = ()
 
 
 class TurnHistory:
@@ -51,6 +52,8 @@ class TurnHistory:
         self.recorder = recorder
         self._jobs = jobs
         self._changes = sessions.file_changes
+        self.files = TurnFiles(sessions, versions)
+        self._pieces = PiecePlanner(sessions, self.files)
 
     @classmethod
     def track(
@@ -64,12 +67,12 @@ class TurnHistory:
         """Return the history of a workspace, with versions of files beside the database, or None if the database is in
         memory. Its `recorder` is for the calls that change files. `own` are folders of swecli itself, which are not
         recorded."""
-        database = sessions.database
-        if database.path is None:
+        folder = versions_folder(sessions)
+        if folder is None:
             return None
-        database_path = str(database.path.absolute())
+        database_path = str(folder.with_suffix(""))
         excluded = [database_path, *(f"{folder}/" for folder in own)]
-        versions = FileVersions(root, Path(f"{database_path}.versions"), environ, excluded)
+        versions = FileVersions(root, folder, environ, excluded)
         return cls(sessions, versions, ChangeRecorder(sessions, versions, jobs), jobs)
 
     def turns(self) -> list[tuple[int, str]]:
@@ -103,7 +106,34 @@ class TurnHistory:
         self._prepare()
         if not 1 <= first <= self._sessions.session.interactions:
             raise BadInput("There is nothing to undo.", "This session has no such turn.")
-        return plan_restore(self._changes.load(self._sessions.session, first), self._versions)
+        session = self._sessions.session
+        changes = [change for change in self._changes.load(session, first) if not change.job]
+        taken_back = self._changes.load_pieces(session)
+        if not taken_back:
+            return plan_restore(changes, self._versions)
+        joined = self._pieces.join(changes, taken_back, first)
+        return plan_restore(joined.changes, self._versions, joined.targets)
+
+    def plan_piece(self, turn: int, text: str) -> PiecePlan:
+        """Plan the undo of a piece of a turn: of a file, or of the hunk whose number stands behind its name. Raises
+        BadInput if it cannot be undone, or like `plan`."""
+        self._prepare()
+        self.recorder.look_for_jobs()
+        return self._pieces.plan(turn, text)
+
+    def undo_piece(self, plan: PiecePlan) -> UndoResult:
+        """Undo a piece of a turn. Raises BadInput and StoreError; then nothing has changed."""
+        running = self._jobs.running_of(self._sessions.session.id, plan.piece.turn)
+        contents = [self._versions.load(state.digest) for state in plan.carriers if state.mode]
+        standing = [
+            *find_committed(plan.path, contents, self._versions.root, self._versions.environ),
+            *name_running(job for job in running if job.number in plan.jobs),
+        ]
+        piece = replace(plan.piece, standing=tuple(map(str, standing)))
+        step = self._sessions.undo.begin_piece(self._sessions.session, piece, plan.changes)
+        result = self._complete(step, RestorePlan())
+        _require_files(result, "Nothing was undone")
+        return replace(result, standing=standing)
 
     def plan_redo(self) -> tuple[UndoStep, RestorePlan]:
         """Return the undo that a redo reverts, and its plan for files. Raises BadInput like `plan`."""
@@ -113,7 +143,18 @@ class TurnHistory:
             raise BadInput(
                 "There is nothing to redo.", "A new turn after an undo clears what could be redone."
             )
-        return step, plan_restore(self._changes.load_step(step), self._versions)
+        changes = self._changes.load_step(step)
+        if not step.is_piece:
+            return step, plan_restore(changes, self._versions)
+        plan = RestorePlan()
+        for change in changes:
+            back = self._pieces.plan_redo(change)
+            if back is None:
+                raise BadInput(
+                    f"Nothing was redone: {self.relative(change.path)} was changed in the same place since."
+                )
+            plan.ready.append(back)
+        return step, plan
 
     def _prepare(self) -> None:
         """Finish what was cut off. Raises BadInput if nothing can be undone now."""
@@ -135,6 +176,11 @@ class TurnHistory:
         chosen = self._choose(files, overwrite)
         facts = self._retained_facts(first) if "conversation" in parts else []
         standing = self._find_standing(first)
+        earlier = [
+            undone.piece
+            for undone in self._changes.load_pieces(self._sessions.session)
+            if undone.change.key in files.paths
+        ]
         step = self._sessions.undo.begin_undo(
             self._sessions.session,
             first,
@@ -144,13 +190,16 @@ class TurnHistory:
             facts,
             [str(line) for line in standing],
         )
-        return replace(self._complete(step, files), standing=standing)
+        return replace(self._complete(step, files), standing=standing, earlier=earlier)
 
     def redo(self, step: UndoStep, plan: RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput and StoreError like `undo`."""
         chosen = self._choose(plan, overwrite)
         begun = self._sessions.undo.begin_redo(self._sessions.session, step, chosen)
-        return self._complete(begun, plan)
+        result = self._complete(begun, plan)
+        if step.is_piece:
+            _require_files(result, "Nothing was redone")
+        return result
 
     def _choose(self, plan: RestorePlan, overwrite: bool | None) -> list[FileChange]:
         """Return the changes to apply. Raises BadInput if nobody decided about those from outside."""
@@ -180,13 +229,23 @@ class TurnHistory:
         """Restore the files of a stored step, and store its end. Returns why that could not be stored, "" if it was."""
         changes = self._changes.load_step(step)
         restored = restore_files(changes, self._versions)
+        if step.is_piece and restored.failed:
+            restored = self._put_back(restored)
         self.recorder.forget(restored.changes)
         failed = [change.key for change in changes if change.path in restored.failed]
         try:
-            self._sessions.undo.finish(step, failed)
+            if step.is_piece and failed:
+                self._sessions.undo.abandon(step)
+            else:
+                self._sessions.undo.finish(step, failed)
         except StoreError as error:  # all is done, and the next step finds that
             return restored, f"all is restored, but its end could not be stored: {error}"
         return restored, ""
+
+    def _put_back(self, restored: Restored) -> Restored:
+        """Revert what was restored of a piece, since another file of it was not."""
+        back = [FileChange(change.path, change.after, change.before) for change in restored.changes]
+        return Restored(failed=restored.failed | restore_files(back, self._versions).failed)
 
     def _describe_failed(self, failed: Mapping[str, str]) -> list[str]:
         return [
@@ -214,7 +273,10 @@ class TurnHistory:
         command = "/undo" if step.stage == "undoing" else "/redo"
         files = [self.relative(change.path) for change in restored.changes]
         named = f" · files: {join_names(files)}" if files else ""
-        lines = [f"a {command} that was cut off is finished now{named}"]
+        end = "finished now"
+        if step.is_piece and restored.failed:
+            end = "dropped: it changed nothing"
+        lines = [f"a {command} that was cut off is {end}{named}"]
         lines += self._describe_failed(restored.failed)
         return [*lines, problem] if problem else lines
 
@@ -223,11 +285,27 @@ class TurnHistory:
         session = self._sessions.session
         self.recorder.look_for_jobs()
         return find_standing(
-            self._sessions.lasting_changes.load(session, first),
+            [*self._sessions.lasting_changes.load(session, first), *self._written_by_jobs(first)],
             self._versions.root,
             self._versions.environ,
             self._jobs.running_of(session.id, first),
         )
+
+    def _written_by_jobs(self, first: int) -> list[LastingChange]:
+        """Return what background commands wrote in the turns from `first` on, and no undo of a piece took back."""
+        session = self._sessions.session
+        undone = {
+            piece.change.path: piece.change.key
+            for piece in self._changes.load_pieces(session)
+            if not piece.piece.hunk
+        }
+        return [
+            LastingChange(
+                "job", self.relative(change.path), "", str(change.job), change.interaction
+            )
+            for change in self._changes.load(session, first)
+            if change.job and undone.get(change.path, 0) < change.key
+        ]
 
     def _retained_facts(self, first: int) -> list[RetainedFact]:
         """Return the retained facts of the turns before `first` which one of the later turns had replaced."""
@@ -250,52 +328,12 @@ class TurnHistory:
                 return message.content
         return ""
 
-    def diff(self, first: int, last: int) -> list[tuple[str, str]]:
-        """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
-        ends: dict[str, FileChange] = {}
-        for change in self._changes.load(self._sessions.session, first, last):
-            ends[change.path] = FileChange(
-                change.path, ends.get(change.path, change).before, change.after
-            )
-        return [
-            self._diff_file(change) for change in ends.values() if change.before != change.after
-        ]
-
-    def _diff_file(self, change: FileChange) -> tuple[str, str]:
-        name = self.relative(change.path)
-        old = change.before
-        new = change.after
-        kind = _describe_change(old.mode, new.mode)
-        before = self._read(old)
-        after = self._read(new, before.encoding if before and not before.text.isascii() else "")
-        if old.digest == new.digest or before is None or after is None:
-            return f"{name}: {kind}", ""
-        diff = unified_diff(name, before.text if old.mode else None, after.text)
-        return f"{name}: {kind} ({diff.counts})", replace_strays(diff.text)
-
-    def _read(self, state: FileState, known: str = "") -> TextFile | None:
-        """Return a file, in the encoding that is known of it. It is empty if it did not exist, None if it is binary or
-        not stored."""
-        if not state.mode:
-            return TextFile("")
-        if state.digest.startswith(NOT_STORED):
-            return None
-        data = self._versions.load(state.digest)
-        return None if data is None else decode(data, known)
-
     def relative(self, path: str) -> str:
         """Return a path to show: relative to the workspace, or as it is if it lies outside."""
-        root = self._versions.root
-        if Path(path).is_relative_to(root):
-            path = str(Path(path).relative_to(root))
-        return write_name(path)
+        return relative_name(self._versions.root, path)
 
 
-def _describe_change(old_mode: int, new_mode: int) -> str:
-    if not new_mode:
-        return "removed"
-    if not old_mode:
-        return "created"
-    if old_mode != new_mode:
-        return f"mode {oct(old_mode)[2:]} → {oct(new_mode)[2:]}"
-    return "changed"
+def _require_files(result: UndoResult, failure: str) -> None:
+    """Raise BadInput if a step of a piece changed no file."""
+    if not result.files:
+        raise BadInput(f"{failure}: {'; '.join(result.problems)}.")

@@ -3,6 +3,7 @@ It is recorded as it happens, and named with the command that takes it back whil
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from swecli.tools.limits import escape_invalid_bytes
 _MAX_NAMES = 6  # files named in a line; more are only counted
 _MAX_RECORDED = 1_000  # entries of the index by one call, as a switch of branches changes
 _SHORT = 7  # digits of a commit's id, as git abbreviates it
+_SHA256_DIGITS = 64  # of an id in a repository with SHA-256
 _HEADS = "refs/heads/"
 _TAGS = "refs/tags/"
 _STASH = "refs/stash"
@@ -84,13 +86,56 @@ def find_standing(
         present = read_memory(root, environ)
         if present is not None:
             standing += _Repository(root, environ, present, merged).standing()
-    for job in running:
-        standing.append(Standing(f"job {job.number} still runs", f"/jobs stop {job.number}"))
+    standing += name_running(running)
     standing += _written_by_jobs(merged)
     ignored = [change.name for change in merged if change.kind == "ignored"]
     if ignored:
         standing.append(Standing(f"ignored, not undone: {join_names(ignored)}"))
     return standing
+
+
+def name_running(jobs: Iterable[Job]) -> list[Standing]:
+    """Return the lines on background commands that still run, and may write again."""
+    return [Standing(f"job {job.number} still runs", f"/jobs stop {job.number}") for job in jobs]
+
+
+def find_committed(
+    path: str,
+    contents: Iterable[bytes | None],
+    root: Path,
+    environ: Mapping[str, str] | None,
+) -> list[Standing]:
+    """Return whether the repository still holds one of these contents of a file: in the present commit, or in the
+    index."""
+    present = read_memory(root, environ)
+    if present is None or not present.index:
+        return []
+    relative = os.path.relpath(path, project_root(root))
+    entry = present.index.get(relative, "").split(" ")
+    ids = {_blob_id(data, len(present.head)) for data in contents if data is not None}
+    name = os.path.relpath(path, root)
+    word = shlex.quote(name)
+    try:
+        committed = run_git(
+            root, "rev-parse", "--verify", f"HEAD:./{name}", environ=environ
+        ).strip()
+        commit = run_git(root, "log", "-1", "--format=%H", "--", name, environ=environ).strip()
+    except BadInput:
+        committed = ""
+        commit = ""
+    if committed in ids:
+        return [Standing(f"commit {commit[:_SHORT]} still has it", f"git commit -- {word}")]
+    if len(entry) > 1 and entry[1] in ids:
+        return [Standing("git's index still has it", f"git reset -- {word}")]
+    return []
+
+
+def _blob_id(data: bytes, digits: int) -> str:
+    """Return the id of a content in a repository whose ids have so many digits."""
+    algorithm = "sha256" if digits == _SHA256_DIGITS else "sha1"
+    return hashlib.new(
+        algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False
+    ).hexdigest()
 
 
 def _written_by_jobs(changes: Sequence[LastingChange]) -> list[Standing]:

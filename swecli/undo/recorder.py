@@ -47,6 +47,7 @@ class ChangeRecorder:
         self._reported = 0
         self._last: _Snapshot | None = None
         self._turn_changes = TurnChanges()
+        self._running_calls = 0
 
     @asynccontextmanager
     async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -54,8 +55,12 @@ class ChangeRecorder:
         are not ignored if there are none. The list is filled at the end, with the files that differ."""
         differing: list[str] = []
         recording = self._record_edit(changed) if changed else self._record_any()
-        async with recording as names:
-            yield differing
+        self._running_calls += 1
+        try:
+            async with recording as names:
+                yield differing
+        finally:
+            self._running_calls -= 1
         differing += map(escape_invalid_bytes, names)
 
     @asynccontextmanager
@@ -149,7 +154,7 @@ class ChangeRecorder:
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )
-        self._store(changes, begun)
+        self._store([replace(change, changed_by=changer) for change in changes], begun)
         for change in changes:
             self._note_change(change.path, change.before, change.after, changer)
         return [
@@ -191,8 +196,8 @@ class ChangeRecorder:
         self._store_lasting(session.id, [replace(change, interaction=number) for change in changes])
 
     def look_for_jobs(self) -> None:
-        """Record what background commands wrote since the last snapshot."""
-        if self._jobs_since_last():
+        """Record what background commands wrote since the last snapshot; not beside a call, which may write, too."""
+        if self._jobs_since_last() and not self._running_calls:
             present = self._take_snapshot()
             self._record_jobs(present)
             self._last = present
@@ -224,12 +229,20 @@ class ChangeRecorder:
         for path in _differences(last.states, present.states):
             job = _find_writer(path, jobs)
             if job is not None:
-                number = str(job.number)
-                change = LastingChange("job", self._name(path), "", number, job.interaction)
-                self._store_lasting(job.session_id, [change])
                 before = last.states.get(path, FileState())
                 after = present.states.get(path, FileState())
+                self._store_of_job(job, FileChange(path, before, after))
                 self._note_change(path, before, after, "background command")
+
+    def _store_of_job(self, job: Job, change: FileChange) -> None:
+        self._versions.touch(change.before.digest)
+        named = replace(
+            change, interaction=job.interaction, changed_by="background command", job=job.number
+        )
+        try:
+            self._sessions.file_changes.record_of_job(job.session_id, named)
+        except StoreError as error:
+            self._versions.warn(f"an undo cannot name what job {job.number} wrote: {error}")
 
     def _store_lasting(self, session_id: str, changes: Sequence[LastingChange]) -> None:
         if not changes:

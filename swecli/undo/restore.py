@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from swecli.store.undo_records import FileChange
+from swecli.store.undo_records import FileChange, FileState
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
 
 _CHANGED = "it was changed while it was being restored"
@@ -26,16 +26,26 @@ class RestorePlan:
     paths: dict[int, str] = field(default_factory=dict)
 
 
-def plan_restore(changes: Iterable[FileChange], versions: FileVersions) -> RestorePlan:
-    """Plan the reversal of these changes, given oldest first. No file is changed; the present contents are stored."""
+def plan_restore(
+    changes: Iterable[FileChange],
+    versions: FileVersions,
+    targets: Mapping[str, FileState | None] | None = None,
+) -> RestorePlan:
+    """Plan the reversal of these changes, given oldest first; one without a key only joins those around it. A file gets
+    the state before its first change, or that of `targets`, where None says that it has none. No file is changed; the
+    present contents are stored."""
+    targets = targets or {}
     chains: dict[str, list[FileChange]] = {}
     for change in changes:
         chains.setdefault(change.path, []).append(change)
     plan = RestorePlan()
     for path, chain in chains.items():
-        plan.paths |= {change.key: path for change in chain}
+        plan.paths |= {change.key: path for change in chain if change.key}
         present = versions.read_state(path)
-        target = chain[0].before
+        target = targets.get(path, chain[0].before)
+        if target is None:
+            plan.unrecoverable[path] = "a piece of an earlier turn was taken back in the same lines"
+            continue
         is_unbroken = all(earlier.after == later.before for earlier, later in pairwise(chain))
         is_ours = is_unbroken and present == chain[-1].after
         if present == target:

@@ -141,6 +141,10 @@ class FileVersions:
         except (OSError, ValueError):
             return FileState()
 
+    def keep(self, data: bytes) -> str:
+        """Store a content, and return its digest. Raises OSError."""
+        return self._store(data)
+
     def load(self, digest: str) -> bytes | None:
         """Return a stored content, or None if it was pruned or is damaged."""
         try:

@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from swecli.actions.prompt import FULL, outline_next, show_prompt
-from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Values, Words
+from swecli.actions.turn_pieces import complete_turns
+from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
 from swecli.models.context import BEGIN, UNDO, WindowSpec
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.errors import BadInput
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
     from swecli.models.session import Session
 
-_MAX_TURNS = 12  # offered to complete a turn
-_MAX_QUERY = 50  # characters of a turn's query beside its name
 _MAX_REDUCTIONS = 5  # that an outline names
 _FORMER_NAMES = ("plan", "detail")  # of `show`
 _SIZES = (
@@ -177,19 +176,10 @@ def undo(runtime: Runtime, asked: Invocation) -> ActionResult:
     return ActionResult({"undone": reduction.id, "how": reduction.how}, (line,))
 
 
-def _complete_turns(runtime: Runtime) -> Values:
-    """Return the names of the newest turns, each with the beginning of its query on one line."""
-    newest = reversed(runtime.session.group_by_interaction(_MAX_TURNS))
-    queries = [messages[0] for messages in newest]
-    return [
-        (f"T{query.interaction}", " ".join(query.content.split())[:_MAX_QUERY]) for query in queries
-    ]
-
-
 _TURN = Words("[TURN]", "for example T7 (default: the newest)", "?")
 
 
-@Action(Need.CONTEXT, _TURN, complete=_complete_turns, is_command=True)
+@Action(Need.CONTEXT, _TURN, complete=complete_turns, is_command=True)
 def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Keep a turn in every request (default: the last one)"""
     control = runtime.context_control
@@ -201,7 +191,7 @@ def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
     return ActionResult({"pinned": pins, "tokens": size}, (line,), note=note)
 
 
-@Action(Need.CONTEXT, _TURN, complete=_complete_turns, is_command=True)
+@Action(Need.CONTEXT, _TURN, complete=complete_turns, is_command=True)
 def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Unpin a turn (default: the last one)"""
     number = runtime.context_control.unpin(parse_turn(asked.text) if asked.words else None)
@@ -301,7 +291,7 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
     ),
     complete=lambda runtime: [
         (FULL, "all of it: every call, result and tool"),
-        *_complete_turns(runtime),
+        *complete_turns(runtime),
     ],
     is_command=True,
     during_turn=True,

@@ -72,6 +72,7 @@ def command_of(declared: Action | Family) -> Command:
         run=_on_stored_session(declared, run),
         complete=declared.complete,
         concurrent="*" if declared.during_turn else "",
+        complete_further=declared.complete_further,
     )
 
 

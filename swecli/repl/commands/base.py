@@ -169,13 +169,15 @@ class Commands(Protocol):
 
 Run = Callable[[CommandContext, str], Awaitable[None]]  # with the arguments
 Complete = Callable[["Runtime"], Values]
+CompleteFurther = Callable[["Runtime", str], Values]  # from the arguments so far
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A slash command. `usage` shows its arguments; `complete` returns (value, description) pairs for the first one.
-    `run` raises SwecliError for problems that the user can fix. `concurrent` lists the first arguments with which it
-    may run during a turn, and also allows none ("*": any arguments; "": never)."""
+    """A slash command. `usage` shows its arguments; `complete` returns (value, description) pairs for the first one,
+    `complete_further` for all together, once a second one is typed. `run` raises SwecliError for problems that the user
+    can fix. `concurrent` lists the first arguments with which it may run during a turn, and also allows none ("*": any
+    arguments; "": never)."""
 
     name: str
     aliases: tuple[str, ...]
@@ -184,6 +186,7 @@ class Command:
     run: Run
     complete: Complete | None = None
     concurrent: str = ""
+    complete_further: CompleteFurther | None = None
 
     def can_run_during_turn(self, args: str) -> bool:
         """Return whether the command with these arguments may run during a turn."""
@@ -200,6 +203,7 @@ def command(
     aliases: Sequence[str] = (),
     usage: str = "",
     complete: Complete | None = None,
+    complete_further: CompleteFurther | None = None,
     concurrent: str = "",
 ) -> Callable[[Run], Command]:
     """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
@@ -214,6 +218,7 @@ def command(
             run=run,
             complete=complete,
             concurrent=concurrent,
+            complete_further=complete_further,
         )
 
     return declare

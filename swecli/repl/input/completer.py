@@ -21,6 +21,7 @@ _MAX_MATCHES = 50
 _MENTION = re.compile(r"""(?<![^\s([{,;:'"])@("(?:[^"\\\n]|\\[^\n])*(?:"\S*)?|[^\s"]\S*|)$""")
 _COMMAND_WORD = re.compile(r"/(\S*)$")
 _ARGUMENT = re.compile(r"/(\S+)\s+(\S*)$")
+_FURTHER_ARGUMENTS = re.compile(r"/(\S+)\s+(\S+\s.*)$")
 
 CommandEntry = tuple[str, Sequence[str], str]  # name, aliases, help
 
@@ -32,6 +33,9 @@ class CommandSource(Protocol):
 
     # value and description of each argument
     async def values(self, name: str) -> Sequence[tuple[str, str]]: ...
+
+    # the same of all arguments together, of which more than one was typed
+    async def further_values(self, name: str, typed: str) -> Sequence[tuple[str, str]]: ...
 
 
 class LineCompleter(Completer):
@@ -63,6 +67,10 @@ class LineCompleter(Completer):
                 for value, description in await self._source.values(match[1])
                 if value.lower().startswith(match[2].lower())
             ]
+        if match := _FURTHER_ARGUMENTS.fullmatch(text):
+            offered = await self._source.further_values(match[1], match[2])
+            if matching := _match_arguments(match[2], offered):
+                return matching
         if match := _MENTION.search(text):
             typed = read_start(match[1])
             return [
@@ -103,6 +111,16 @@ def _match_commands(word: str, commands: Sequence[CommandEntry]) -> list[Complet
     return [
         Completion(name, -len(word), display=f"/{name}", display_meta=help)
         for name, _, help in sorted(matches, key=rank)
+    ]
+
+
+def _match_arguments(typed: str, offered: Sequence[tuple[str, str]]) -> list[Completion]:
+    """Match all arguments of a command together. Only what goes on from the last blank is drawn."""
+    done = typed.rpartition(" ")[0]
+    return [
+        Completion(value, -len(typed), display=value[len(done) :].strip(), display_meta=description)
+        for value, description in offered
+        if value.lower().startswith(typed.lower())
     ]
 
 

@@ -39,9 +39,9 @@ Span = tuple[int, int]  # the characters from the first to the second, excluded
 class DiffRow:
     """A line of a diff.
 
-    `style` is one of the theme, "" for a line that stays, or "gap" between two hunks. `number` is that of the line in
-    the new file, for a removed line in the old one. `marked` are the words that differ from the other side. A row with
-    `hidden` stands for so many lines of its style that are not shown.
+    `style` is one of the theme, "" for a line that stays, or "gap" above a hunk, with its label as text. `number` is
+    that of the line in the new file, for a removed line in the old one. `marked` are the words that differ from the
+    other side. A row with `hidden` stands for so many lines of its style that are not shown.
     """
 
     style: DiffStyle
@@ -69,11 +69,16 @@ def render_diff(
 
 
 def render_diff_lines(
-    diff: str, max_chars: int = 2000, max_rows: int = 0, hint: str = ""
+    diff: str,
+    max_chars: int = 2000,
+    max_rows: int = 0,
+    hint: str = "",
+    labels: Sequence[str] = (),
 ) -> Iterator[RenderableType]:
-    """Yield the lines of `render_diff` one by one: those of a long diff need not be rendered at once."""
+    """Yield the lines of `render_diff` one by one: those of a long diff need not be rendered at once. The `labels`
+    stand above its hunks."""
     lines = sanitize(diff).removesuffix("\n").split("\n") if diff else []
-    rows = list(_parse_diff(lines))
+    rows = list(_parse_diff(lines, labels))
     files = [row for row in rows if row.style == "head"]
     if len(files) == 1:
         rows.remove(files[0])  # the caller has named the only file
@@ -98,20 +103,22 @@ def render_line(text: str, max_chars: int, style: str, tab_size: int = 8) -> Tex
     return line
 
 
-def _parse_diff(lines: list[str]) -> Iterator[DiffRow]:
+def _parse_diff(lines: list[str], labels: Sequence[str] = ()) -> Iterator[DiffRow]:
     """Yield the rows of a diff. The head of a hunk says how many lines it has: a removed line `-- x` before an added
     `++ y` looks like the head of a file, and is none."""
     old = new = 0  # the numbers of the next lines
     old_end = new_end = 0  # those behind the hunk
     has_hunk = False  # of the present file
+    labels_left = iter(labels)
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
         is_inside = old < old_end or new < new_end
         is_head = line.startswith("--- ") and following.startswith("+++ ")
         if not is_inside and (is_head or line.startswith("diff --git ")):
             has_hunk = False
         elif hunk := _HUNK.match(line):
-            if has_hunk:
-                yield DiffRow("gap", "")
+            label = next(labels_left, "")
+            if has_hunk or label:
+                yield DiffRow("gap", label)
             has_hunk = True
             old = int(hunk[1])
             new = int(hunk[3])
@@ -218,7 +225,10 @@ def _span(words: Sequence[str], first: int, end: int) -> Span:
 
 def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
     if row.style == "gap":
-        return Sign(Text(" " * (width - 1) + "┆"), "...")
+        gap = Text(" " * (width - 1) + "┆")
+        if not row.text:
+            return Sign(gap, "...")
+        return Sign(gap.append(f" {row.text}", "quiet"), row.text)
     line = render_line(row.text, max_chars, row.style, _TAB_SIZE)
     for start, end in row.marked:
         line.stylize("marked", start, min(end, max_chars or end))

@@ -15,7 +15,7 @@ from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.project import ProjectPlace
-from swecli.models.session import Session, SessionInfo, UndoneTurns
+from swecli.models.session import Session, SessionInfo, UndonePiece, UndoneTurns
 from swecli.redact import redact
 from swecli.store.journal.table import Kind, Table
 from swecli.store.journal.tables import (
@@ -230,6 +230,11 @@ class Reader:
         newest = "SELECT coalesce(max(id), 0) FROM message WHERE session_id = ?"
         return int(self.db.execute(newest, (session_id,)).fetchone()[0])
 
+    def newest_undo(self, session_id: str) -> int:
+        """Return the key of the newest undo of a session that was not redone, 0 if there is none."""
+        newest = "SELECT coalesce(max(id), 0) FROM undo WHERE session_id = ? AND open = 1"
+        return int(self.db.execute(newest, (session_id,)).fetchone()[0])
+
     def running_elsewhere(self, session_id: str) -> int:
         """Return the number of a turn of the session that another process runs, if its id is not that of a new one; 0
         for none."""
@@ -252,26 +257,34 @@ class Reader:
         row["title"] = redact(row["title"])
         session = Session(**row)
         session.context = self._context(session_id)
-        session.undone = self._undone(session)
+        self._load_undone(session)
         first = first_loaded(session, newest)
         session.messages = self._messages(session_id, first, session.interactions)
         self.load_pinned(session)
         return session
 
-    def _undone(self, session: Session) -> tuple[UndoneTurns, ...]:
+    def _load_undone(self, session: Session) -> None:
         """Load the undos since the session's newest turn, newest first: those that a redo can revert."""
         question = (
-            "SELECT interactions, first, last, coalesce(json_extract(taken, '$.standing'), '[]')"
+            "SELECT interactions, first, last, coalesce(json_extract(taken, '$.standing'), '[]'),"
+            " json_extract(taken, '$.piece')"
             " FROM undo WHERE session_id = ? AND open = 1 ORDER BY id DESC"
         )
-        undone: list[UndoneTurns] = []
+        turns: list[UndoneTurns] = []
+        pieces: list[UndonePiece] = []
         reached = session.interactions
-        for interactions, first, last, standing in self.db.execute(question, (session.id,)):
+        for interactions, first, last, standing, piece in self.db.execute(question, (session.id,)):
             if interactions != reached:
                 break
-            undone.append(UndoneTurns(first, last, tuple(json.loads(standing))))
-            reached = last
-        return tuple(undone)
+            lines = tuple(json.loads(standing))
+            if piece is None:
+                turns.append(UndoneTurns(first, last, lines))
+                reached = last
+            elif first <= session.interactions:  # else its turn is undone, too
+                pieces.append(UndonePiece(turn=first, standing=lines, **json.loads(piece)))
+        session.newest_undo = self.newest_undo(session.id)
+        session.undone = tuple(turns)
+        session.undone_pieces = tuple(pieces)
 
     @_report_damage()
     def load_back_to(self, session: Session, interaction: int) -> None:

@@ -226,6 +226,8 @@ FILE_CHANGE = Table(
         "after_mode": Column(NUMBER, 0),
         "made_by": Column(NUMBER, 0),
         "undone_by": Column(NUMBER, 0),
+        "changed_by": Column(TEXT, ""),
+        "job": Column(NUMBER, 0),
     },
 )
 INTERACTION = Table(

@@ -14,7 +14,9 @@ from swecli.store.tables.sessions import COUNTING, SessionPart
 
 class FileChangeRow(SessionPart, table=True):
     """A path before and after a turn, or before and after the undo `made_by`. `before` and `after` are digests of file
-    versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none."""
+    versions, empty for a missing file (mode 0) or a folder; `undone_by` is the undo that reverted it, 0 for none.
+    `changed_by` is a `Changer`, "" in rows of older versions and of undos, `job` the number of the background command,
+    0 for none."""
 
     __tablename__ = "file_change"
     __table_args__ = (Index("ix_file_change_session", "session_id", "interaction"), COUNTING)
@@ -27,6 +29,8 @@ class FileChangeRow(SessionPart, table=True):
     after_mode: int = Field(default=0, sa_type=Number)
     made_by: int = Field(default=0, sa_type=Number)
     undone_by: int = Field(default=0, sa_type=Number)
+    changed_by: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
+    job: int = Field(default=0, sa_type=Number, sa_column_kwargs={"server_default": "0"})
 
 
 class LastingChangeRow(SessionPart, table=True):

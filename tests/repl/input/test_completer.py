@@ -40,6 +40,11 @@ class CommandSource:
             else []
         )
 
+    async def further_values(self, name: str, typed: str) -> list[tuple[str, str]]:
+        if name != "paint":
+            return []
+        return [("red wall", "of the house"), ("red wall 2", "its second half"), ("red door", "")]
+
 
 @pytest.fixture(autouse=True)
 def make_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +88,12 @@ async def test_arguments_are_completed_for_commands_that_take_them() -> None:
     assert await completions("/colour ") == ["red", "rose", "blue"]
     assert await completions("/paint red and") == []
     assert await completions("/other ") == []
+
+
+async def test_further_arguments_are_completed_together_with_those_before_them() -> None:
+    assert await completions("/paint red ") == ["red wall", "red wall 2", "red door"]
+    assert await completions("/paint red wall ") == ["red wall 2"]
+    assert await completions("/paint red @src/app") == ["src/app.py"]
 
 
 @pytest.mark.parametrize("text", ["see @app", "@app", "one\ntwo @app"])

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from swecli.actions.builtin.diff import diff
+from swecli.actions.turn_pieces import complete_pieces, complete_turns, split_turn
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, UsageError
+from swecli.repl.commands.actions import in_own_form
 from swecli.repl.commands.base import CommandContext, command
 from swecli.repl.commands.open_elsewhere import has_changed_elsewhere
 from swecli.repl.input.question import Option
@@ -39,12 +42,16 @@ _CONFLICT_ANSWERS = {
 
 
 @command(
-    usage=f"[N] {_PARTS_USAGE}",
-    complete=lambda runtime: list(_RESTORES.items()),
+    usage=f"[N] {_PARTS_USAGE}, or T7 FILE [HUNK]",
+    complete=lambda runtime: [*_RESTORES.items(), *complete_turns(runtime)],
+    complete_further=complete_pieces,
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
-    """Undo the last turn (or the last N): files, conversation, window, playbook"""
+    """Undo the last turn (or the last N), or one file of turn T7, or one hunk of it"""
     history = _require_history(ctx)
+    if named := split_turn(args):
+        await _undo_piece(ctx, history, *named)
+        return
     word, parts = _parse_args(args)
     turns = ctx.runtime.session.interactions
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
@@ -56,6 +63,33 @@ async def _undo(ctx: CommandContext, args: str) -> None:
     if await _was_changed_elsewhere(ctx):
         return
     await _run_undo(ctx, history, turns - int(word or 1) + 1, parts)
+
+
+async def _undo_piece(ctx: CommandContext, history: TurnHistory, turn: int, text: str) -> None:
+    ctx.runtime.session.resolve_turn(f"T{turn}")
+    if not text:
+        raise UsageError(
+            f"Which file of T{turn}?",
+            f"Name a file that /diff T{turn} shows: /undo T{turn} FILE. /rewind T{turn} undoes the turn and later ones",
+        )
+    await ctx.wait_for_background()
+    if await _was_changed_elsewhere(ctx):
+        return
+    result = history.undo_piece(history.plan_piece(turn, text))
+    _report_piece(ctx, history, "Undone", result, "/redo brings it back.")
+
+
+def _report_piece(
+    ctx: CommandContext, history: TurnHistory, verb: str, result: UndoResult, way_back: str = ""
+) -> None:
+    """Load the session again, and print what was done with a piece of a turn."""
+    piece = result.step.piece
+    assert piece is not None, "the step is that of a piece"
+    ctx.runtime.resume(ctx.runtime.session.id)
+    quoted = one_line(history.query(piece.turn), _MAX_QUOTED)
+    ctx.screen.line(f'{verb}: {piece.description} from "{quoted}". {way_back}'.rstrip(), "head")
+    for line in (*map(str, result.standing), *result.problems):
+        ctx.screen.warn(line)
 
 
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
@@ -94,6 +128,9 @@ async def _redo(ctx: CommandContext, args: str) -> None:
     overwrite = await _ask_overwrite(ctx, history, plan.conflicts)
     if overwrite is not None:
         result = history.redo(step, plan, overwrite)
+        if step.is_piece:
+            _report_piece(ctx, history, "Redone", result)
+            return
         ctx.runtime.resume(ctx.runtime.session.id)  # the turn can be quoted only now
         _report(ctx, "Redone", _quote(history.query(step.first), step), result)
 
@@ -167,6 +204,9 @@ def _report(
         ctx.screen.note(f"The window is {after.window} again, it was {before.window}.")
     if sent_again := _sent_again(before, after):
         ctx.screen.note(sent_again)
+    if result.earlier:
+        names = ", ".join(piece.description for piece in result.earlier)
+        ctx.screen.note(f"Taken back before, and with it now: {names}.")
     for standing in result.standing:
         ctx.screen.warn(str(standing))
     for line in result.problems:
@@ -205,37 +245,32 @@ def _require_history(ctx: CommandContext) -> TurnHistory:
     return ctx.runtime.history
 
 
-@command(
-    usage="[T7 | session]",
-    complete=lambda runtime: [("session", "all turns together")],
-    concurrent="*",
-)
+@in_own_form(diff)
 async def _diff(ctx: CommandContext, args: str) -> None:
-    """Show what the last turn, turn T7 or the session changed in files"""
     # late: not needed to declare a command
     from rich.console import Group
     from rich.text import Text
 
     # late: as above
+    from swecli.actions.turn_pieces import find_diffs
     from swecli.repl.render.diff import render_diff_lines
     from swecli.repl.render.excerpt import EXPAND_ALL, Fold
     from swecli.repl.render.tools import ASKED_DIFF_ROWS
 
-    if args == "session":
-        first = 1
-        last = ctx.runtime.session.resolve_turn("")
-    else:
-        first = last = ctx.runtime.session.resolve_turn(args)
-    changes = _require_history(ctx).diff(first, last)
+    history = _require_history(ctx)
+    history.recorder.look_for_jobs()
+    changes = find_diffs(history.files, ctx.runtime.session, args)
     if not changes:
         ctx.screen.note("no files changed")
         return
 
     def render(max_rows: int, hint: str = "") -> Iterator[RenderableType]:
-        for line, text in changes:
-            yield Text(sanitize(line), style="head")
-            if text:
-                yield from render_diff_lines(text, max_rows=max_rows, hint=hint)
+        for change in changes:
+            yield Text(sanitize(change.heading), style="head")
+            if change.text:
+                yield from render_diff_lines(
+                    change.text, max_rows=max_rows, hint=hint, labels=change.labels
+                )
 
     def expand(limit: Limit) -> RenderableType:
         return Group(*render(limit.share(len(changes)).lines, EXPAND_ALL))
