@@ -65,7 +65,9 @@ async def run_inside(
         output = _Output(on_output)
         try:
             with (
-                sandbox.confine(options, argv, env, network=more.network) as confined,
+                sandbox.confine(
+                    options, argv, env, profile=profile, network=more.network
+                ) as confined,
                 _covering(sandbox, guarded, confined, is_job),
             ):
                 end = await run_group(

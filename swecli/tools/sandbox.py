@@ -38,7 +38,7 @@ from swecli.tools.bubblewrap import (
 from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
-from swecli.tools.environment import own_environment
+from swecli.tools.environment import own_environment, reading_environment
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
 from swecli.tools.own_programs import find_program, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
@@ -236,10 +236,11 @@ class Sandbox:
         argv: Sequence[str],
         env: Mapping[str, str],
         *,
+        profile: Profile = "workspace",
         network: bool = False,
     ) -> Iterator[Confined]:
-        """Yield how to start a program in the sandbox with these options, until it has ended. `network` is as in the
-        options."""
+        """Yield how to start a program in the sandbox with these options, until it has ended. `profile` and `network`
+        are as in the options."""
         assert self._program is not None, "the sandbox is active"
         with system_calls() as (words, descriptors), status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
@@ -248,7 +249,8 @@ class Sandbox:
             if _SHARE in options and not network:
                 assert self._network is not None, "it was prepared with the options"
                 command = self._network.enter(command)
-            yield Confined(command, self._environment(env), (*descriptors, writing), reading)
+            own = self._environment(env, profile)
+            yield Confined(command, own, (*descriptors, writing), reading)
 
     def misses_home(self, output: str) -> bool:
         """Return whether a command reports, in the words of the system, that something at home is not there."""
@@ -312,9 +314,10 @@ class Sandbox:
                 names.add(name)
         return frozenset(names)
 
-    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
         kept = {name: value for name, value in env.items() if name not in self._secret_names}
-        return kept | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+        kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+        return reading_environment(kept, _TEMPORARY[0]) if profile == "read-only" else kept
 
     def _temporary_folders(self) -> list[str]:
         options: list[str] = []
@@ -435,13 +438,14 @@ def looks_read_only(output: str) -> bool:
 
 def says_read_only(output: str) -> bool:
     """Return whether a program says that it may not write: as the last word of a line, as the shell and its programs
-    do, and npm with the error's name, or as an error of Python or Node, alone on its line. One that only warns of it,
-    as pytest does of its cache, does neither."""
+    do, those in Rust with the error's number, and npm with its name, or as an error of Python or Node, alone on its
+    line. One that only warns of it, as pytest does of its cache, does neither."""
     words = os.strerror(errno.EROFS)
+    ends = (words, f"{words} (os error {errno.EROFS})", errno.errorcode[errno.EROFS])
     error_of_python = f"[Errno {errno.EROFS}] {words}"
     for line in output.splitlines():
         is_error = line.split(":")[0].endswith("Error") and (words in line or "EROFS" in line)
-        if is_error or line.rstrip().endswith((words, "EROFS")) or line.startswith(error_of_python):
+        if is_error or line.rstrip().endswith(ends) or line.startswith(error_of_python):
             return True
     return False
 
