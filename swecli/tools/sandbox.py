@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -95,20 +95,24 @@ class Confined:
     env: dict[str, str]
     descriptors: tuple[int, ...]
     status: int
+    _report: bytearray = field(default_factory=bytearray)  # what was read of it
 
     def process(self) -> int:
-        """Return the number of the first process in the sandbox, 0 if that is not known yet. Once."""
-        with suppress(BlockingIOError, ValueError, KeyError):
-            first = os.read(self.status, _STATUS_BYTES).splitlines()[:1]
-            return int(json.loads(b"".join(first))["child-pid"])
+        """Return the number of the first process in the sandbox, 0 if that is not known yet."""
+        self._read()
+        with suppress(ValueError, KeyError, IndexError):
+            return int(json.loads(self._report.splitlines()[0])["child-pid"])
         return 0
 
     def has_ended(self) -> bool:
         """Return whether the command has run to its end. False if bubblewrap could not make the sandbox, or was
         killed."""
+        self._read()
+        return b"exit-code" in self._report
+
+    def _read(self) -> None:
         with suppress(BlockingIOError):
-            return b"exit-code" in os.read(self.status, _STATUS_BYTES)
-        return False
+            self._report.extend(os.read(self.status, _STATUS_BYTES))
 
 
 class Sandbox:
@@ -204,17 +208,19 @@ class Sandbox:
         profile: Profile,
         guarded: GuardedFiles,
         *,
+        has_closed_repositories: bool = False,
         network: bool = False,
         written: Sequence[str] = (),
     ) -> list[str]:
-        """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
-        that of the machine, and it may write to the folders `written`. Looks at many files: not for the event loop."""
+        """Return what a command in the sandbox may see and write, as options of bubblewrap. With
+        `has_closed_repositories` it does not write to any `.git`; with `network` it reaches that of the machine, and it
+        may write to the folders `written`. Looks at many files: not for the event loop."""
         shared = [_SHARE] if network else self._share_network()
         options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
         if network:
             options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
-        options += self._workspace(profile, guarded)
+        options += self._workspace(profile, guarded, has_closed_repositories)
         places = (*self._plugins, *written)
         options += _hide([*self._hidden_outside(guarded), *guarded.hidden], places)
         for path in self._plugins:
@@ -371,7 +377,9 @@ class Sandbox:
             options += self._overlays
         return options
 
-    def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
+    def _workspace(
+        self, profile: Profile, guarded: GuardedFiles, has_closed_repositories: bool
+    ) -> list[str]:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
         if profile == "read-only":
@@ -380,11 +388,17 @@ class Sandbox:
         options = {root: ["--bind", root, root]}
         for folder in filter(_is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
+        # the user's git replaces its settings by rename, which takes a mount on the file away, but none on the folder
+        closed = self._own_repositories(guarded) if has_closed_repositories else []
+        for folder in closed:
+            options[folder] = ["--ro-bind", folder, folder]
         for folder in self._above_own(guarded):
             options[folder] = ["--bind", folder, folder]  # as above
         for path in guarded.protected:
             if os.path.islink(path) and not os.path.exists(path):  # noqa: PTH110, PTH114  strings are quicker here
                 continue  # it leads nowhere, or to itself: there is nothing to mount, and it is put back
+            if path.startswith(tuple(f"{folder}/" for folder in closed)):
+                continue
             is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
             source = str(self._private / "empty") if is_missing else path
             options[path] = ["--ro-bind-try", source, path]
@@ -392,6 +406,15 @@ class Sandbox:
                 options[folder] = ["--bind", self._private_copy(folder), folder]
         # in the order of their names: each folder before what lies in it
         return [word for path in sorted(options) for word in options[path]]
+
+    def _own_repositories(self, guarded: GuardedFiles) -> list[str]:
+        """Return the folders of repositories in which a user works, without those that only look like one."""
+        used = repository_folders(self.root)
+        return [
+            path
+            for path in guarded.repositories
+            if _is_folder(path) and (path in used or path.endswith("/.git"))
+        ]
 
     def _above_own(self, guarded: GuardedFiles) -> list[str]:
         """Return the folders in the workspace above those that swecli runs from, but for what is protected: there, a
