@@ -1,5 +1,5 @@
-"""Cover protected and hidden files of a job again: whoever saves by rename, as editors and git do, takes the mount on a
-file away, in every namespace."""
+"""Cover protected and hidden files of a command again: whoever saves by rename, as editors and git do, takes the mount
+on a file away, in every namespace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from swecli.tools.put_back import identify
 from swecli.tools.sandbox import GuardedFiles
 
-_INTERVAL = 0.2  # seconds in which the job could write the file that the user has just saved
+_INTERVAL = 0.2  # seconds in which a command could write the file that the user has just saved
 _SECONDS = 10.0  # it takes some milliseconds; a machine under load may need more
 _OWNER_OF_NAMESPACE = 0xB701  # NS_GET_USERNS (linux/nsfs.h)
 _SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
@@ -23,8 +23,8 @@ _HIDE = 'for path; do mount --bind /dev/null "$path"; done'
 async def keep_covered(
     guarded: GuardedFiles, nsenter: str, find_process: Callable[[], int]
 ) -> None:
-    """Look for replaced files until cancelled, and cover each where the job sees it. `find_process` returns the number
-    of a process of the job, 0 as long as there is none."""
+    """Look for replaced files until cancelled, and cover each where the command sees it. `find_process` returns the
+    number of a process of the command, 0 as long as there is none."""
     watched = (*guarded.protected, *guarded.hidden)
     identities = {path: identity for path in watched if (identity := identify(path))}
     process = 0
@@ -43,12 +43,13 @@ async def keep_covered(
 
 
 def _mount(nsenter: str, process: int, script: str, paths: Sequence[str]) -> None:
-    """Run a script for these paths where the job sees them. It may mount there, since this user made the namespace."""
+    """Run a script for these paths where the command sees them. It may mount there, since this user made the
+    namespace."""
     if not paths:
         return
     try:
         mounts = os.open(f"/proc/{process}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # the job has ended
+    except OSError:  # the command has ended
         return
     try:
         users = fcntl.ioctl(mounts, _OWNER_OF_NAMESPACE)

@@ -48,6 +48,12 @@ _QUIET = (
     | {"TERM": "dumb", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 )
 
+# Programs that fail without a cache of their own, and the variables by which they are told where it is (mypy and ruff
+# document them). pytest does without one, and warns; its cache stays where it is, since `--lf` reads it.
+_CACHES_IN_WORKSPACE = {"MYPY_CACHE_DIR": "mypy", "RUFF_CACHE_DIR": "ruff"}
+_OPTIONS_OF_PYTEST = "PYTEST_ADDOPTS"
+_NO_WARNING_OF_CACHE = "-W ignore::pytest.PytestCacheWarning"
+
 
 def own_environment(environ: Mapping[str, str] | None) -> Mapping[str, str]:
     """Return the variables that swecli was started with; None stands for this process's."""
@@ -69,6 +75,14 @@ def foreground_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     user's pagers and editors."""
     given = own_environment(environ)
     return {name: value for name, value in given.items() if not _is_withheld(name)}
+
+
+def reading_environment(environ: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """Return the environment for a program that may write nowhere but in the folder `temporary`: checks that keep a
+    cache in the workspace keep it there."""
+    caches = {name: f"{temporary}/cache-{tool}" for name, tool in _CACHES_IN_WORKSPACE.items()}
+    options = f"{environ.get(_OPTIONS_OF_PYTEST, '')} {_NO_WARNING_OF_CACHE}".lstrip()
+    return {**environ, **caches, _OPTIONS_OF_PYTEST: options}
 
 
 def _is_withheld(name: str) -> bool:

@@ -13,14 +13,10 @@ from swecli.tools.guard import Guard, Reading, Writing
 from swecli.tools.own_programs import own_folders
 from swecli.tools.path_rules import fixed_places
 from swecli.tools.paths import is_inside
-from swecli.tools.protected_folders import find_protected_folders, linked_places
+from swecli.tools.protected_folders import find_protected_names, linked_places
 from swecli.tools.sandbox import GuardedFiles, Profile, repository_folders
 from swecli.tools.searching import DEFAULT_IGNORES, list_tree, own_ignore_files
-from swecli.tools.sensitive import (
-    protected_part,
-    protected_patterns,
-    sensitive_patterns,
-)
+from swecli.tools.sensitive import protected_part, sensitive_patterns
 
 _NO_NAME = "\N{REPLACEMENT CHARACTER}"  # of a file that no pattern is about, so that only one for all names it
 _MAX_HIDDEN = 2_000  # each is a mount of its own, which takes bubblewrap some 20 µs
@@ -48,32 +44,30 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     opened = tuple(_shown_outside(guard))
     if profile == "read-only":
         return GuardedFiles(tuple(hidden), opened=opened)
-    protected = _protected(guard, env, every(), by_rules)
+    protected = _protected(guard, by_rules)
     return replace(protected, hidden=tuple(hidden), opened=opened)
 
 
 def find_protected_files(guard: Guard, env: Mapping[str, str]) -> GuardedFiles:
     """Return only what is protected. Raises ToolError."""
-    return _protected(guard, env, list_tree(guard.root.resolve(), env), _named_by_rules(guard, env))
+    return _protected(guard, _named_by_rules(guard, env))
 
 
-def _protected(
-    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
-) -> GuardedFiles:
+def _protected(guard: Guard, by_rules: set[str]) -> GuardedFiles:
     root = guard.root.resolve()
-    protected_folders = find_protected_folders(root)
-    paths = [*protected_folders.folders, *_find_protected_files(guard, env, every, by_rules)]
+    names = find_protected_names(root)
+    paths = [*names.folders, *_judge_protected(guard, {*names.judged, *by_rules})]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
-    protected.update(linked_places(root, protected_folders.links))
+    protected.update(linked_places(root, names.links))
     protected.update(map(str, own_folders(root)))
     repositories.update(repository_folders(root))
-    repositories.update(protected_folders.repositories)
+    repositories.update(names.repositories)
     for folder in repositories:
         protected.update(_programs_of_git(Path(folder)))
     return GuardedFiles(
         protected=tuple(sorted(protected)),
-        links=protected_folders.links,
+        links=names.links,
         repositories=tuple(sorted(repositories)),
     )
 
@@ -142,12 +136,10 @@ def _find_hidden(
     return [f"{root}/{name}" for name in sorted(hidden)]
 
 
-def _find_protected_files(
-    guard: Guard, env: Mapping[str, str], every: set[str], by_rules: set[str]
-) -> list[str]:
-    candidates = every - list_tree(guard.root, env, excluding=protected_patterns())
-    parts = {part for name in candidates if (part := protected_part(name))}
-    named = {name for name in {*parts, *by_rules} if guard.judge(name).write is not Writing.FREE}
+def _judge_protected(guard: Guard, names: set[str]) -> list[str]:
+    """Return the outermost of the places that may not be changed without a question."""
+    parts = {part for name in names if (part := protected_part(name))}
+    named = {name for name in parts | names if guard.judge(name).write is not Writing.FREE}
     top = guard.root.resolve()
     return [str(top / name) for name in _outermost(named)]
 

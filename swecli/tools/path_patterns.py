@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 # Characters in lines with wildcards, without those like `*.log`: at most some milliseconds for a comparison. In the
 # longest collections for .gitignore that are offered for download it is a third of it.
@@ -95,6 +96,7 @@ class PathPatterns:
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._is_negated: list[bool] = []  # by the number of the line
+        self._last_parts: list[_Part] = []  # of the lines that name something
         # the number of the last line for a path, the name or the end of a name, and for folders only or for any path
         self._plain: dict[tuple[str, str, bool], int] = {}
         self._of_names: list[_Pattern] = []
@@ -108,6 +110,9 @@ class PathPatterns:
                 continue
             number = len(self._is_negated)
             self._is_negated.append(line.is_negated)
+            last_part = _compile(line.parts[-1])
+            if last_part is not None and not line.is_negated:
+                self._last_parts.append(last_part)
             key = line.key()
             if key is not None:
                 self._plain[*key, line.is_for_folders] = number
@@ -119,6 +124,20 @@ class PathPatterns:
                 )
             self._add(line, number)
         self._ends = {len(text) for kind, text, _ in self._plain if kind == "end"}
+
+    def may_name(self, name: str) -> bool:
+        """Return whether the lines may name a path that ends with this name, without regard to the folders above it.
+        Much faster than `match`, which knows."""
+        names, patterns = self._last_names
+        return name in names or patterns.fullmatch(name) is not None
+
+    @cached_property
+    def _last_names(self) -> tuple[frozenset[str], re.Pattern[str]]:
+        """The last parts of the lines: names, and one pattern for all that have wildcards."""
+        names = frozenset(part for part in self._last_parts if isinstance(part, str))
+        patterns = [part.pattern for part in self._last_parts if not isinstance(part, str)]
+        either = "|".join(f"(?:{pattern})" for pattern in patterns)
+        return names, re.compile(either or r"(?!)", re.DOTALL)  # without any it matches nothing
 
     def match(self, path: str) -> bool:
         """Return whether the lines name a path, or a folder above it. One that ends with `/` is a folder's."""

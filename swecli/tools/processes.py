@@ -6,13 +6,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from swecli.descendants import Leftovers, Process, leftovers, list_processes
+from swecli.descendants import Leftovers, Process, leftovers, list_processes, reap_group
 
 _READ_SIZE = 65_536
 _GRACE_ON_TIMEOUT = 2.0  # seconds, as all of these
@@ -20,6 +20,8 @@ _GRACE_ON_CANCEL = 0.3
 _GRACE_ON_KILL = 1.0  # for the kernel; what is still there then belongs to another user
 _DRAIN = 0.25  # for what is in the pipe when the program has ended
 _FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
+_FIRST_LOOK = 0.001  # after which it is looked whether all has ended: most has, at once
+_NEXT_LOOK = 0.01
 
 _StopReason = Literal["exit", "timeout", "stopped"]
 
@@ -102,7 +104,7 @@ async def _wait(
     left_running = False
     if reason == "exit" and not has_monitor:
         # what a monitor waits for is killed by its end, and may still be there for a moment
-        left_running = _is_alive(process.pid) or bool(left.find())
+        left_running = _is_alive(process.pid, exited) or bool(left.find())
     grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
     survivors = await _finish(process, exited, reader, grace, left, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
@@ -155,17 +157,19 @@ async def _finish(
 async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
     """End what has left the group of a command that has ended. Return what cannot be ended."""
     loop = asyncio.get_running_loop()
-    for process in left.find():
+    running = left.find()
+    for process in running:
         process.send(signal.SIGTERM)
         process.send(signal.SIGCONT)
     kill_at = loop.time() + grace
     give_up_at = kill_at + _GRACE_ON_KILL
     try:
-        while (running := left.find()) and loop.time() < give_up_at:
+        while running and loop.time() < give_up_at:
             if loop.time() >= kill_at:
                 for process in running:
                     process.send(signal.SIGKILL)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(_NEXT_LOOK)
+            running = left.find()
     except asyncio.CancelledError:
         for process in left.find():
             process.send(signal.SIGKILL)
@@ -177,24 +181,33 @@ async def _end_group(
     group: int, exited: asyncio.Future[int], grace: float, has_monitor: bool
 ) -> None:
     loop = asyncio.get_running_loop()
-    if not _is_alive(group) and exited.done():
+    if not _is_alive(group, exited) and exited.done():
         return
-    if has_monitor:
+    if not has_monitor:
+        _signal(group, signal.SIGTERM)
+    elif not exited.done():
         # when the monitor ends all others are killed, before they could clean up
         for member in _running_members(group):
             if member.pid != group:
                 member.send(signal.SIGTERM)
-    else:
-        _signal(group, signal.SIGTERM)
     _signal(group, signal.SIGCONT)  # a stopped process handles SIGTERM only once it continues
     deadline = loop.time() + grace
+    looks = _looks()
     try:
-        while (_is_alive(group) or not exited.done()) and loop.time() < deadline:
-            await asyncio.sleep(0.01)
+        while (_is_alive(group, exited) or not exited.done()) and loop.time() < deadline:
+            await asyncio.sleep(next(looks))
     finally:  # also when the event loop is shutting down
-        if _is_alive(group):
+        if _is_alive(group, exited):
             _signal(group, signal.SIGKILL)
     await asyncio.wait({exited}, timeout=5)
+
+
+def _looks() -> Iterator[float]:
+    """Yield the seconds until each next look."""
+    seconds = _FIRST_LOOK
+    while True:
+        yield seconds
+        seconds = min(2 * seconds, _NEXT_LOOK)
 
 
 async def _read(stream: asyncio.StreamReader, on_output: Callable[[bytes], bool | None]) -> bool:
@@ -206,8 +219,11 @@ async def _read(stream: asyncio.StreamReader, on_output: Callable[[bytes], bool 
     return False
 
 
-def _is_alive(group: int) -> bool:
-    """Return whether a process of the group is running; zombies do not count."""
+def _is_alive(group: int, exited: asyncio.Future[int]) -> bool:
+    """Return whether a process of the group is running; zombies do not count. `exited` is about its first process,
+    which is waited for elsewhere."""
+    if exited.done():
+        reap_group(group)  # so that most often nothing is left, and the table is not read
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

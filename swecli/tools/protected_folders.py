@@ -1,4 +1,4 @@
-"""Find the folders and links of a workspace that commands may not change, by their names and at any depth."""
+"""Find the folders, files and links of a workspace that commands may not change, by their names and at any depth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from swecli.folders import walk
 from swecli.models.errors import ToolError
-from swecli.tools.sensitive import is_protected
+from swecli.tools.sensitive import is_protected, may_be_protected
 
 _SECONDS = 20.0  # as long as the listing of files may take
 # What lies at the top of an environment: https://docs.python.org/3/library/venv.html, and conda's.
@@ -23,19 +23,23 @@ PROGRAMS_OF_ENVIRONMENTS = ("bin", "lib")  # of one that is the workspace, the o
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectedFolders:
-    """Absolute paths in the workspace. `links` have protected names, with the text that each of them holds;
-    `repositories` are those of git that are not named `.git`."""
+class ProtectedNames:
+    """Absolute paths in the workspace, but for `judged`: workspace-relative ones of files, and of folders that are
+    protected because of what they lie in, about which a rule may say otherwise. `links` have protected names, with the
+    text that each of them holds; `repositories` are those of git that are not named `.git`."""
 
     folders: tuple[str, ...]
+    judged: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
     repositories: tuple[str, ...]
 
 
-def find_protected_folders(root: Path) -> ProtectedFolders:
-    """Return the outermost folders that are protected, or are the environment of an interpreter, and the links with
-    protected names. No list of what is worth showing leaves any out. Raises ToolError if it takes too long."""
+def find_protected_names(root: Path) -> ProtectedNames:
+    """Return the outermost folders that are protected, or are the environment of an interpreter, and the other files
+    and links with protected names. No list of what is worth showing leaves any out. Raises ToolError if it takes too
+    long."""
     folders: list[str] = []
+    judged: list[str] = []
     links: list[tuple[str, str]] = []
     repositories: list[str] = []
     until = time.monotonic() + _SECONDS
@@ -51,15 +55,19 @@ def find_protected_folders(root: Path) -> ProtectedFolders:
                 entries.clear()
                 continue
             folders += [f"{folder}/{name}" for name in PROGRAMS_OF_ENVIRONMENTS]
-        entries[:] = [entry for entry in entries if entry.is_symlink() or entry.is_dir()]
-        for entry in [entry for entry in entries if is_protected(entry.name)]:
-            entries.remove(entry)
-            if not entry.is_symlink():
-                folders.append(entry.path)
+        for entry in [entry for entry in entries if may_be_protected(entry.name)]:
+            relative = os.path.relpath(entry.path, root)
+            if not is_protected(relative):
                 continue
-            with suppress(OSError):
-                links.append((entry.path, os.readlink(entry.path)))  # noqa: PTH115  its text
-    return ProtectedFolders(tuple(folders), tuple(links), tuple(repositories))
+            if entry.is_symlink():
+                with suppress(OSError):
+                    links.append((entry.path, os.readlink(entry.path)))  # noqa: PTH115  its text
+            elif entry.is_dir() and is_protected(entry.name):
+                folders.append(entry.path)
+                entries.remove(entry)
+            elif entry.is_dir() or entry.is_file():
+                judged.append(relative)
+    return ProtectedNames(tuple(folders), tuple(judged), tuple(links), tuple(repositories))
 
 
 def linked_places(root: Path, links: tuple[tuple[str, str], ...]) -> Iterator[str]:

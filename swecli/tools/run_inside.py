@@ -23,13 +23,15 @@ OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
 @dataclass(frozen=True, slots=True)
 class More:
     """What a program may in the sandbox that a command may not: reach the `network` of the machine, get variables of
-    `env` that may be secrets, read what lies outside the workspace at the absolute paths of `shown`, and write to the
-    existing folders `written`, also where these are swecli's own."""
+    `env` that may be secrets, read what lies outside the workspace at the absolute paths of `shown`, write to the
+    existing folders `written`, also where these are swecli's own, and, while the user works, too, to repositories
+    (`commits`)."""
 
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     shown: Sequence[str] = ()
     written: Sequence[str] = ()
+    commits: bool = False
 
 
 NOTHING_MORE = More()
@@ -58,15 +60,19 @@ async def run_inside(
     cannot be listed or no sandbox can be made, OSError and CancelledError."""
     is_job = watch is not None
     for _ in range(TRIES):
-        guarded, options = await asyncio.to_thread(_prepare, sandbox, guard, profile, env, more)
+        guarded, options = await asyncio.to_thread(
+            _prepare, sandbox, guard, profile, env, more, is_job=is_job
+        )
         protection = Protection(sandbox, guard, profile, env, guarded, is_job=is_job)
         if watch is not None:
             watch.restore = protection.restore
         output = _Output(on_output)
         try:
             with (
-                sandbox.confine(options, argv, env, network=more.network) as confined,
-                _covering(sandbox, guarded, confined, is_job),
+                sandbox.confine(
+                    options, argv, env, profile=profile, network=more.network
+                ) as confined,
+                _covering(sandbox, guarded, confined),
             ):
                 end = await run_group(
                     confined.argv,
@@ -101,11 +107,9 @@ async def run_inside(
 
 
 @contextmanager
-def _covering(
-    sandbox: Sandbox, guarded: GuardedFiles, confined: Confined, is_job: bool
-) -> Iterator[None]:
-    """Cover files again that the user replaces while a job runs. Others end soon."""
-    if not is_job or not sandbox.nsenter:
+def _covering(sandbox: Sandbox, guarded: GuardedFiles, confined: Confined) -> Iterator[None]:
+    """Cover files again that the user replaces while a command runs."""
+    if not sandbox.nsenter:
         yield
         return
     task = asyncio.create_task(keep_covered(guarded, sandbox.nsenter, confined.process))
@@ -140,9 +144,22 @@ class _Output:
 
 
 def _prepare(
-    sandbox: Sandbox, guard: Guard, profile: Profile, env: Mapping[str, str], more: More
+    sandbox: Sandbox,
+    guard: Guard,
+    profile: Profile,
+    env: Mapping[str, str],
+    more: More,
+    *,
+    is_job: bool,
 ) -> tuple[GuardedFiles, list[str]]:
     guarded = find_guarded_files(guard, env, profile)
     if more.shown:
         guarded = replace(guarded, opened=(*guarded.opened, *more.shown))
-    return guarded, sandbox.options(profile, guarded, network=more.network, written=more.written)
+    has_closed_repositories = is_job and not more.commits
+    return guarded, sandbox.options(
+        profile,
+        guarded,
+        has_closed_repositories=has_closed_repositories,
+        network=more.network,
+        written=more.written,
+    )

@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -38,7 +38,7 @@ from swecli.tools.bubblewrap import (
 from swecli.tools.channels import OutsideChannels
 from swecli.tools.command_limits import with_limits
 from swecli.tools.confine import system_call_filter
-from swecli.tools.environment import own_environment
+from swecli.tools.environment import own_environment, reading_environment
 from swecli.tools.homes import hidden_homes, home_of, package_caches, settings_of_git
 from swecli.tools.own_programs import find_program, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
@@ -95,20 +95,24 @@ class Confined:
     env: dict[str, str]
     descriptors: tuple[int, ...]
     status: int
+    _report: bytearray = field(default_factory=bytearray)  # what was read of it
 
     def process(self) -> int:
-        """Return the number of the first process in the sandbox, 0 if that is not known yet. Once."""
-        with suppress(BlockingIOError, ValueError, KeyError):
-            first = os.read(self.status, _STATUS_BYTES).splitlines()[:1]
-            return int(json.loads(b"".join(first))["child-pid"])
+        """Return the number of the first process in the sandbox, 0 if that is not known yet."""
+        self._read()
+        with suppress(ValueError, KeyError, IndexError):
+            return int(json.loads(self._report.splitlines()[0])["child-pid"])
         return 0
 
     def has_ended(self) -> bool:
         """Return whether the command has run to its end. False if bubblewrap could not make the sandbox, or was
         killed."""
+        self._read()
+        return b"exit-code" in self._report
+
+    def _read(self) -> None:
         with suppress(BlockingIOError):
-            return b"exit-code" in os.read(self.status, _STATUS_BYTES)
-        return False
+            self._report.extend(os.read(self.status, _STATUS_BYTES))
 
 
 class Sandbox:
@@ -204,17 +208,19 @@ class Sandbox:
         profile: Profile,
         guarded: GuardedFiles,
         *,
+        has_closed_repositories: bool = False,
         network: bool = False,
         written: Sequence[str] = (),
     ) -> list[str]:
-        """Return what a command in the sandbox may see and write, as options of bubblewrap; with `network` it reaches
-        that of the machine, and it may write to the folders `written`. Looks at many files: not for the event loop."""
+        """Return what a command in the sandbox may see and write, as options of bubblewrap. With
+        `has_closed_repositories` it does not write to any `.git`; with `network` it reaches that of the machine, and it
+        may write to the folders `written`. Looks at many files: not for the event loop."""
         shared = [_SHARE] if network else self._share_network()
         options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
         if network:
             options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
-        options += self._workspace(profile, guarded)
+        options += self._workspace(profile, guarded, has_closed_repositories)
         places = (*self._plugins, *written)
         options += _hide([*self._hidden_outside(guarded), *guarded.hidden], places)
         for path in self._plugins:
@@ -236,10 +242,11 @@ class Sandbox:
         argv: Sequence[str],
         env: Mapping[str, str],
         *,
+        profile: Profile = "workspace",
         network: bool = False,
     ) -> Iterator[Confined]:
-        """Yield how to start a program in the sandbox with these options, until it has ended. `network` is as in the
-        options."""
+        """Yield how to start a program in the sandbox with these options, until it has ended. `profile` and `network`
+        are as in the options."""
         assert self._program is not None, "the sandbox is active"
         with system_calls() as (words, descriptors), status_pipe() as (reading, writing):
             report = ["--json-status-fd", str(writing)]
@@ -248,7 +255,8 @@ class Sandbox:
             if _SHARE in options and not network:
                 assert self._network is not None, "it was prepared with the options"
                 command = self._network.enter(command)
-            yield Confined(command, self._environment(env), (*descriptors, writing), reading)
+            own = self._environment(env, profile)
+            yield Confined(command, own, (*descriptors, writing), reading)
 
     def misses_home(self, output: str) -> bool:
         """Return whether a command reports, in the words of the system, that something at home is not there."""
@@ -312,9 +320,10 @@ class Sandbox:
                 names.add(name)
         return frozenset(names)
 
-    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
         kept = {name: value for name, value in env.items() if name not in self._secret_names}
-        return kept | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+        kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+        return reading_environment(kept, _TEMPORARY[0]) if profile == "read-only" else kept
 
     def _temporary_folders(self) -> list[str]:
         options: list[str] = []
@@ -368,7 +377,9 @@ class Sandbox:
             options += self._overlays
         return options
 
-    def _workspace(self, profile: Profile, guarded: GuardedFiles) -> list[str]:
+    def _workspace(
+        self, profile: Profile, guarded: GuardedFiles, has_closed_repositories: bool
+    ) -> list[str]:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
         if profile == "read-only":
@@ -377,11 +388,17 @@ class Sandbox:
         options = {root: ["--bind", root, root]}
         for folder in filter(_is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
+        # the user's git replaces its settings by rename, which takes a mount on the file away, but none on the folder
+        closed = self._own_repositories(guarded) if has_closed_repositories else []
+        for folder in closed:
+            options[folder] = ["--ro-bind", folder, folder]
         for folder in self._above_own(guarded):
             options[folder] = ["--bind", folder, folder]  # as above
         for path in guarded.protected:
             if os.path.islink(path) and not os.path.exists(path):  # noqa: PTH110, PTH114  strings are quicker here
                 continue  # it leads nowhere, or to itself: there is nothing to mount, and it is put back
+            if path.startswith(tuple(f"{folder}/" for folder in closed)):
+                continue
             is_missing = path.endswith("/.git/hooks") and not os.path.lexists(path)
             source = str(self._private / "empty") if is_missing else path
             options[path] = ["--ro-bind-try", source, path]
@@ -389,6 +406,15 @@ class Sandbox:
                 options[folder] = ["--bind", self._private_copy(folder), folder]
         # in the order of their names: each folder before what lies in it
         return [word for path in sorted(options) for word in options[path]]
+
+    def _own_repositories(self, guarded: GuardedFiles) -> list[str]:
+        """Return the folders of repositories in which a user works, without those that only look like one."""
+        used = repository_folders(self.root)
+        return [
+            path
+            for path in guarded.repositories
+            if _is_folder(path) and (path in used or path.endswith("/.git"))
+        ]
 
     def _above_own(self, guarded: GuardedFiles) -> list[str]:
         """Return the folders in the workspace above those that swecli runs from, but for what is protected: there, a
@@ -435,13 +461,14 @@ def looks_read_only(output: str) -> bool:
 
 def says_read_only(output: str) -> bool:
     """Return whether a program says that it may not write: as the last word of a line, as the shell and its programs
-    do, and npm with the error's name, or as an error of Python or Node, alone on its line. One that only warns of it,
-    as pytest does of its cache, does neither."""
+    do, those in Rust with the error's number, and npm with its name, or as an error of Python or Node, alone on its
+    line. One that only warns of it, as pytest does of its cache, does neither."""
     words = os.strerror(errno.EROFS)
+    ends = (words, f"{words} (os error {errno.EROFS})", errno.errorcode[errno.EROFS])
     error_of_python = f"[Errno {errno.EROFS}] {words}"
     for line in output.splitlines():
         is_error = line.split(":")[0].endswith("Error") and (words in line or "EROFS" in line)
-        if is_error or line.rstrip().endswith((words, "EROFS")) or line.startswith(error_of_python):
+        if is_error or line.rstrip().endswith(ends) or line.startswith(error_of_python):
             return True
     return False
 

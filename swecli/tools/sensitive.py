@@ -59,9 +59,10 @@ def _protected() -> PathPatterns:
     return PathPatterns(_protected_lines())
 
 
-def protected_patterns() -> list[str]:
-    """Return the patterns of protected files, without the exceptions from them."""
-    return [line for line in _protected_lines() if line and line[0] not in "#!"]
+def may_be_protected(name: str) -> bool:
+    """Return whether a path that ends with this name can be protected, if nothing above it is. Much faster than
+    `is_protected`, which knows."""
+    return _protected().may_name(normalize(name))
 
 
 def is_installed(path: str) -> bool:

@@ -17,10 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.runtime import User, calls, make_runtime, run_turn
+from swecli.models.message import Decision
+from tests.support.runtime import YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 
 MODES = ("ask", "edits", "auto")
+LASTING = Decision(allow=True, scope="session")  # "don't ask again this session"
 PROJECT = {
     "shop/__init__.py": "",
     "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
@@ -155,16 +157,18 @@ def can_run(command: Command) -> bool:
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
-async def day_of_work(folder: Path, sandbox: str, mode: str) -> list[Outcome]:
-    """Run every command whose program is installed in a mode, with this setting of the sandbox, answering each question
-    with yes."""
+async def day_of_work(
+    folder: Path, sandbox: str, mode: str, answer: Decision = YES
+) -> list[Outcome]:
+    """Run every command whose program is installed in a mode, with this setting of the sandbox, giving each question
+    the same answer."""
     folder.mkdir(parents=True, exist_ok=True)
     make_project(folder)
     commands = [command for command in COMMANDS if can_run(command)]
     replies = [
         reply for one in commands for reply in (calls(("run_command", _arguments(one))), "done")
     ]
-    user = User()
+    user = User([answer])
     runtime = make_runtime(
         ScriptedModel(replies), user, cwd=folder, mode=mode, sandbox=sandbox, learn=False
     )
@@ -193,8 +197,9 @@ def _arguments(command: Command) -> dict[str, Any]:
 
 
 async def every_day(base: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the outcomes of a day in each mode, with the sandbox and without, by "mode, sandbox"."""
-    return {
+    """Return the outcomes of a day in each mode, with the sandbox and without, by "mode, sandbox"; those of LASTING, by
+    "ask, sandbox, for the session", are of a user who allows what he is asked about for the session."""
+    days = {
         f"{mode}, {setting}": [
             asdict(one)
             for one in await day_of_work(base / f"{mode}-{setting}" / "shop", setting, mode)
@@ -202,6 +207,10 @@ async def every_day(base: Path) -> dict[str, list[dict[str, Any]]]:
         for setting in ("auto", "off")
         for mode in MODES
     }
+    for setting in ("auto", "off"):
+        outcomes = await day_of_work(base / f"session-{setting}" / "shop", setting, "ask", LASTING)
+        days[f"ask, {setting}, for the session"] = [asdict(one) for one in outcomes]
+    return days
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ class Attempt:
     fatal: bool = False
     workspace: str = "."
     meanwhile: str = ""
+    waited_for: bool = False
 
 
 def _read_attempts() -> list[Attempt]:
@@ -372,7 +373,7 @@ async def _make(attempt: Attempt, world: World, leak: int, inside: bool) -> tupl
                 env=env,
                 timeout=_SECONDS,
                 on_output=output.extend,
-                watch=Watch() if attempt.meanwhile else None,
+                watch=Watch() if attempt.meanwhile and not attempt.waited_for else None,
             )
         else:
             await run_group(argv, cwd=root, env=env, timeout=_SECONDS, on_output=output.extend)

@@ -7,13 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from swecli.models.errors import ToolError
 from swecli.tools import bubblewrap
+from swecli.tools.base import ToolContext
 from swecli.tools.bubblewrap import find_bubblewrap, forbidden_by_kernel
+from swecli.tools.permissions import Permissions
 from swecli.tools.sandbox import Sandbox
+from tests.tools.conftest import Answers, make_run
 from tests.tools.test_homes import output_of, write
 
 # what AppArmor on Ubuntu 24.04, a kernel without user namespaces, and a container refuse
@@ -57,10 +62,11 @@ def failing(folder: Path, error: str) -> Path:
     return program
 
 
-def lacking(folder: Path, option: str, real: Path) -> Path:
-    """Make a bwrap that is too old for an option."""
+def lacking(folder: Path, option: str, real: Path, error: str = "Unknown option $word") -> Path:
+    """Make a bwrap that fails where it gets an option: that it is too old for, or that the kernel refuses with an
+    error."""
     text = f"""#!/bin/sh
-for word; do [ "$word" = {option} ] && {{ echo "bwrap: Unknown option $word" >&2; exit 1; }}; done
+for word; do [ "$word" = {option} ] && {{ echo "bwrap: {error}" >&2; exit 1; }}; done
 exec {real} "$@"
 """
     program = write(folder / "bwrap", text)
@@ -141,20 +147,50 @@ def test_the_next_program_is_taken_where_the_first_is_too_old(
     assert find_bubblewrap({"PATH": "/nowhere"}, root).program == real
 
 
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [
+        ("--overlay-src", "Unknown option --overlay-src"),
+        ("--tmp-overlay", "Can't make overlay mount on /newroot/etc: No such device"),
+    ],
+)
 async def test_without_overlays_caches_are_read_only_and_that_is_said(
-    tmp_path: Path, real: Path
+    tmp_path: Path, real: Path, option: str, error: str
 ) -> None:
     home = tmp_path / "home"
     write(home / ".cache/pip/wheel", "fetched\n")
-    program = lacking(tmp_path / "bin", "--overlay-src", real)
+    program = lacking(tmp_path / "bin", option, real, error)
     path = f"{program.parent}:/usr/bin:/bin"
     said = Sandbox("auto", home / "work", {"PATH": path, "HOME": str(home)}).describe()
-    assert said.endswith("caches of package managers are read-only (Unknown option --overlay-src)")
+    assert said.endswith(f"caches of package managers are read-only ({error})")
     output = await output_of(
         home / "work", "cat ~/.cache/pip/wheel; echo x > ~/.cache/pip/new", home, PATH=path
     )
     assert output.startswith("fetched\n")
     assert "Read-only file system" in output
+
+
+async def test_a_sandbox_that_is_refused_later_runs_no_command(
+    root: Path, tmp_path: Path, real: Path
+) -> None:
+    # which no probe has, as if the system had forbidden sandboxes after the first one
+    program = lacking(tmp_path / "bin", "--chdir", real, REFUSALS[0])
+    path = f"{program.parent}:/usr/bin:/bin"
+    with pytest.raises(ToolError, match=f"was not run, because no sandbox .*: {REFUSALS[0]}"):
+        await output_of(root, "touch ran", tmp_path, PATH=path)
+    assert list(root.iterdir()) == []
+
+
+async def test_in_edits_a_command_without_a_sandbox_is_a_question(
+    ctx: ToolContext, answers: Answers, root: Path, tmp_path: Path, real: Path
+) -> None:
+    program = failing(tmp_path / "bin", REFUSALS[0])
+    sandbox = Sandbox("auto", root, {"PATH": f"{program.parent}:/usr/bin:/bin"})
+    ctx.commands.open_sandbox = lambda: sandbox
+    answers.decision = replace(answers.decision, allow=False)
+    await make_run(ctx, Permissions("edits"), answers)("run_command", command="touch ran")
+    assert len(answers.asked) == 1
+    assert list(root.iterdir()) == []
 
 
 def test_a_network_that_cannot_be_shared_is_told_with_the_reason(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.sandbox import Sandbox
-from tests.support.days_work import COMMANDS, day_of_work, plain_path
+from tests.support.days_work import COMMANDS, LASTING, day_of_work, plain_path
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,20 @@ async def test_who_is_asked_for_each_change_is_not_asked_for_tests_and_looks(
     )
     assert asked < asked_without
     assert {"make check", "python3 -m unittest -q", "npm test"}.isdisjoint(asked)
-    assert "git status --short" not in asked_without, "what only reads is not asked about"
+    assert {"git status --short", "grep -rn total shop"}.isdisjoint(asked_without)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+async def test_what_was_allowed_for_the_session_is_not_asked_about_when_it_occurs_again(
+    tmp_path: Path, sandbox: str
+) -> None:
+    outcomes = await day_of_work(tmp_path / "shop", sandbox, "ask", LASTING)
+    last = {one.command: one.questions for one in outcomes}  # of a command that occurs again
+    assert last["git commit -qam 'Name the module totals'"] == 0
+    assert last["python3 -m unittest -q"] == 0
+    assert last["sed -i 's/shop.prices/shop.totals/' tests/test_prices.py"] == 0
+    assert last["git checkout -q -b next"] == 1, "it can destroy work, so its rule is exact"
 
 
 def require_sandbox(folder: Path) -> None:

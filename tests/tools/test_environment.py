@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.base import ToolContext
-from swecli.tools.environment import child_environment
+from swecli.tools.environment import child_environment, reading_environment
 from swecli.tools.git import run_git
 from swecli.tools.permissions import Permissions
 from swecli.tools.processes import run_group
 from tests.tools.conftest import Answers, make_run
+
+
+def test_what_the_user_gives_pytest_is_kept_where_nothing_can_be_written() -> None:
+    env = reading_environment({"PYTEST_ADDOPTS": "-x"}, "/tmp")
+    assert env["PYTEST_ADDOPTS"] == "-x -W ignore::pytest.PytestCacheWarning"
 
 
 def test_the_child_environment_has_no_keys_of_models_and_no_pager() -> None:

@@ -90,6 +90,14 @@ def test_the_named_files_are_those_that_git_ignores(
     assert {name for name in FILES if not patterns.match(name)} == shown & set(FILES)
 
 
+@given(lines=st.lists(LINES, max_size=4), path=st.sampled_from(FILES))
+def test_the_quick_look_at_a_name_overlooks_nothing(lines: list[str], path: str) -> None:
+    patterns = PathPatterns(lines)
+    names = path.split("/")
+    if patterns.match(path):
+        assert any(patterns.may_name(name) for name in names)
+
+
 def test_tens_of_thousands_of_ordinary_lines_are_looked_up_by_name() -> None:
     patterns = PathPatterns(f"folder/file-{number}.txt" for number in range(70_000))
     assert patterns.match("folder/file-69999.txt")

@@ -11,7 +11,7 @@ import pytest
 from swecli.models.message import Mode
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
-from swecli.tools.protected_folders import find_protected_folders
+from swecli.tools.protected_folders import find_protected_names
 from swecli.tools.sandbox import Sandbox
 from tests.tools.conftest import Answers, RunTool
 
@@ -192,8 +192,42 @@ async def test_vite_may_write_what_it_compiles_and_nobody_else_runs_it(
     assert list((root / "node_modules/.vite-temp").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AGENTS.md",
+        "docs/claude.MD",
+        "a/.git",
+        "x.pth",
+        ".env.local",
+        ".github/workflows/ci.yml",
+        ".github/dependabot.yaml",
+        "A\u200bGENTS.md",
+        "__pycache__/sitecustomize.py",
+        ".vscode/settings.json",
+        "p/node_modules/a/b.js",
+    ],
+)
+def test_files_with_protected_names_are_among_those_to_be_judged_or_in_a_protected_folder(
+    root: Path, name: str
+) -> None:
+    place = make(root, name)
+    make(root, "src/ordinary.py")
+    names = find_protected_names(root)
+    places = {*names.folders, *(str(root / one) for one in names.judged)}
+    assert not places.isdisjoint(map(str, (place, *place.parents)))
+    assert places.isdisjoint(map(str, (root / "src/ordinary.py", root / "src", root)))
+
+
+def test_a_link_to_what_runs_in_ci_is_among_the_links(root: Path) -> None:
+    make(root, "elsewhere/ci.yml")
+    (root / ".github").mkdir()
+    (root / ".github/workflows").symlink_to("../elsewhere")
+    assert find_protected_names(root).links == ((f"{root}/.github/workflows", "../elsewhere"),)
+
+
 def test_very_deep_folders_are_looked_through(root: Path) -> None:
     subprocess.run(["mkdir", "-p", "d/" * 1_500 + ".venv"], cwd=root, check=True)
-    [found] = find_protected_folders(root).folders
+    [found] = find_protected_names(root).folders
     subprocess.run(["rm", "-r", "d"], cwd=root, check=True)  # pytest cannot
     assert found == f"{root}/{'d/' * 1_500}.venv"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +21,9 @@ class Overtaken(Sandbox):
         self,
         profile: Profile,
         guarded: GuardedFiles,
-        *,
-        network: bool = False,
-        written: Sequence[str] = (),
+        **more: Any,
     ) -> list[str]:
-        found = super().options(profile, guarded, network=network, written=written)
+        found = super().options(profile, guarded, **more)
         (self.root / ".env").unlink(missing_ok=True)
         return found
 
@@ -37,12 +35,10 @@ class Unmakable(Sandbox):
         self,
         profile: Profile,
         guarded: GuardedFiles,
-        *,
-        network: bool = False,
-        written: Sequence[str] = (),
+        **more: Any,
     ) -> list[str]:
         return [
-            *super().options(profile, guarded, network=network, written=written),
+            *super().options(profile, guarded, **more),
             "--ro-bind",
             "/nowhere",
             "/nowhere",

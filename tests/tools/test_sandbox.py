@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -147,6 +148,40 @@ async def test_a_refused_command_that_wants_to_write_changes_nothing_and_says_so
     result = await run("run_command", command="ls -d .; touch made")
     assert (result.denied, (root / "made").exists()) == (True, False)
     assert "not now" in result.for_model
+
+
+@pytest.mark.parametrize("mode", ["ask", "plan"])
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        ("pytest", "python3 -m pytest -q -p no:randomly test_it.py"),
+        ("ruff", "ruff check test_it.py"),
+        ("mypy", "mypy test_it.py"),
+    ],
+)
+@pytest.mark.slow
+async def test_checks_need_no_cache_in_the_workspace(
+    run: RunTool,
+    ctx: ToolContext,
+    root: Path,
+    permissions: Permissions,
+    answers: Answers,
+    sandbox: Sandbox,
+    program: str,
+    command: str,
+    mode: Mode,
+) -> None:
+    scripts = Path(sys.executable).parent
+    if not (scripts / program).exists():
+        pytest.skip(f"{program} is not installed")
+    ctx.commands.environ = {**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"}
+    permissions.mode = mode
+    (root / "test_it.py").write_text("def test_it() -> None:\n    assert 1\n")
+    result = await run("run_command", command=command)
+    assert result.ok, result.for_model
+    assert "cache" not in result.for_model
+    assert [path.name for path in root.iterdir()] == ["test_it.py"]
+    assert answers.asked == []
 
 
 async def test_plan_mode_tells_what_a_command_wanted_to_write(
@@ -443,5 +478,6 @@ def test_a_refused_write_is_told_from_a_warning_of_one() -> None:
     assert says_read_only("npm error code EROFS\nnpm error syscall open")
     assert says_read_only("OSError: [Errno 30] Read-only file system: 'out.txt'")
     assert says_read_only("[Errno 30] Read-only file system: '__pycache__/a.cpython-311.pyc'")
+    assert says_read_only("error: Failed to write y.py: Read-only file system (os error 30)")
     warning = "cacheprovider.py:9: PytestCacheWarning: could not create cache path .pytest_cache"
     assert not says_read_only(f"{warning}: [Errno 30] Read-only file system: 'x'")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from swecli.folders import make_folders, remove_tree
 from swecli.store.undo_records import FileChange, FileState
@@ -107,3 +110,76 @@ async def test_a_file_in_another_encoding_is_shown_as_text_and_gets_its_bytes_ba
     assert "+ Très bon café" in await ctx.type("/diff")
     await ctx.type("/undo")
     assert Path("f.txt").read_bytes() == data
+
+
+NAMES = ["a", "d/b", "d/e/c"]
+# what may happen to a file that a turn changed, or to its folder, before it is undone
+EVENTS = {
+    "a folder becomes a link out": "mv d moved; ln -s ../outside d",
+    "a folder deep down becomes a link out": "mv d/e moved-e; ln -s ../../outside d/e",
+    "a folder becomes a link to what git runs": "mv d moved-d; ln -s .git/hooks d",
+    "a file becomes a link out": "rm -f a; ln -s ../outside/b a",
+    "a file becomes a link to what git runs": "rm -f d/b; ln -s ../.git/hooks/pre-commit d/b",
+    "a file becomes another name of one outside": "rm -f d/b; ln ../outside/b d/b",
+    "a folder becomes a file": "rm -rf d; echo x > d",
+    "a file becomes a folder": "rm -f a; mkdir a",
+    "all is gone": "rm -rf a d",
+    "the workspace becomes a link out": "cd ..; mv work work-moved; ln -s outside work",
+}
+
+
+def digest(*folders: Path) -> dict[str, tuple[int, bytes]]:
+    """Return mode and content of each file and link below some folders."""
+    found = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path)] = (path.lstat().st_mode, content)
+    return found
+
+
+@settings(max_examples=40)
+@given(
+    kinds=st.lists(
+        st.sampled_from(["written", "made", "removed"]),
+        min_size=len(NAMES), max_size=len(NAMES),
+    ),
+    events=st.lists(st.sampled_from(sorted(EVENTS)), max_size=3, unique=True),
+)  # fmt: skip
+def test_nothing_is_restored_outside_or_by_way_of_a_link(
+    tmp_path_factory: pytest.TempPathFactory, kinds: list[str], events: list[str]
+) -> None:
+    top = tmp_path_factory.mktemp("undo").resolve()
+    root = top / "work"
+    outside = top / "outside"
+    hooks = root / ".git/hooks"
+    for folder in (outside / "e", hooks, root / "d/e"):
+        folder.mkdir(parents=True)
+    for place in (outside / "a", outside / "b", outside / "e/c", hooks / "pre-commit", hooks / "b"):
+        place.write_text("not the turn's\n")
+    versions = FileVersions(root, top / "versions", None)
+    changes = []
+    for name, kind in zip(NAMES, kinds, strict=True):
+        path = root / name
+        if kind != "made":
+            path.write_text("before\n")
+        target = versions.read_state(str(path))
+        if kind == "removed":
+            path.unlink()
+        else:
+            path.write_text("after\n")
+        changes.append(FileChange(str(path), target, versions.read_state(str(path))))
+    for event in events:
+        subprocess.run(["sh", "-c", EVENTS[event]], cwd=root, capture_output=True, check=False)
+    others = [outside, *(path for path in top.rglob("hooks") if not path.is_symlink())]
+    before = digest(*others)
+
+    plan = plan_restore(changes, versions)
+    restored = restore_files([*plan.ready, *plan.conflicts], versions)
+
+    assert digest(*others) == before
+    for change in restored.changes:
+        path = Path(change.path)
+        assert path.parent.resolve() == path.parent
+        assert path.parent.is_relative_to(root)
+        assert versions.read_state(change.path) == change.after

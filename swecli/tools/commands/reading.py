@@ -7,7 +7,7 @@ import glob
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swecli.config.paths import project_root
+from swecli.folders import walk
 from swecli.tools.base import ToolError
 from swecli.tools.commands.syntax import CommandLine, SimpleCommand, Word
 from swecli.tools.git import find_program_risk, names_content, shown_paths
@@ -25,6 +26,8 @@ from swecli.tools.paths import resolve_path
 
 _MAX_MATCHES = 2_000  # of a wildcard
 _MAX_SHOWN = 40  # characters shown of a part of the command
+_MAX_ENTRIES = 20_000  # of a folder that is read with all that is in it
+_SETS = ("recursive", "summaries", "patches")  # fields of an entry that are options
 _EXCLUDING = (":!", ":^", ":(exclude)")  # begin a path that git leaves out
 _NUMBER = re.compile(r"-\d+")
 _SIGNATURE = re.compile(r"%[-+ ]?G|%\(signature")  # in a format: git starts gpg
@@ -42,6 +45,7 @@ class _Form:
     operands: str = ""
     dashed: bool = False
     most: int | None = None
+    recursive: frozenset[str] = frozenset()
     summaries: frozenset[str] = frozenset()
     patches: frozenset[str] = frozenset()
 
@@ -74,6 +78,24 @@ class _Place:
         self.check_name(os.path.join(self.base, text))  # noqa: PTH118  links are not followed yet
         if path.exists() and not path.is_file() and not path.is_dir():
             raise _Doubt(f"{_short(text)} is a pipe, socket or device")
+
+    def check_tree(self, text: str) -> None:
+        """Refuse a path like `check_read`, and a folder in which something may not be read without approval, or is
+        neither file nor folder. Links in it are not followed."""
+        self.check_read(text)
+        count = 0
+        for folder, entries in walk(str(self.resolve(text))):
+            count += len(entries)
+            if count > _MAX_ENTRIES:
+                raise _Doubt(f"{_short(text)} has too many files to look at each")
+            for entry in entries:
+                name = os.path.relpath(f"{folder}/{entry.name}", self.root)
+                is_special = not (entry.is_symlink() or entry.is_file() or entry.is_dir())
+                if is_special:
+                    raise _Doubt(f"{_short(name)} is a pipe, socket or device")
+                access = self.guard.judge(name)
+                if access.read is not Reading.FREE:
+                    raise _Doubt(access.read_reason)
 
     def check_name(self, path: str) -> None:
         """Refuse a path, which need not exist, that may not be read without approval."""
@@ -142,8 +164,13 @@ def _check(command: SimpleCommand, place: _Place) -> None:
         has_text = form.operands == "text+paths" and not any(
             operand.has_wildcard for operand in operands[:1]
         )
-        for operand in operands[1 if has_text else 0 :]:
-            _check_operand(operand, place, is_revision=form.operands == "revisions")
+        paths = operands[1 if has_text else 0 :]
+        is_recursive = bool(form.recursive & chosen)
+        check = place.check_tree if is_recursive else place.check_read
+        for operand in paths:
+            _check_operand(operand, check, place, is_revision=form.operands == "revisions")
+        if is_recursive and not paths:
+            check(".")
     if name.startswith("git "):
         _check_git(name.removeprefix("git "), form, chosen, words, place)
 
@@ -225,14 +252,16 @@ def _check_program(name: str, place: _Place) -> None:
         raise _Doubt(f"{_short(name)} is a program of the workspace")
 
 
-def _check_operand(word: Word, place: _Place, *, is_revision: bool) -> None:
-    """Refuse an operand that names, or expands to, what may not be read."""
+def _check_operand(
+    word: Word, check: Callable[[str], None], place: _Place, *, is_revision: bool
+) -> None:
+    """Refuse an operand that names, or expands to, what `check` refuses."""
     if word.text[:1] in ("+", "@"):  # tail +5f; a file with options
         raise _Doubt(f"{_short(word.raw)} may be an option")
     if is_revision:
         _check_revision(word.text, place)
     else:
-        place.check_read(word.text)
+        check(word.text)
     if not word.has_wildcard:
         return
     matches = sorted(islice(glob.iglob(word.text, root_dir=place.base), _MAX_MATCHES + 1))  # noqa: PTH207  as a shell
@@ -241,7 +270,7 @@ def _check_operand(word: Word, place: _Place, *, is_revision: bool) -> None:
     for match in matches:
         if match.startswith(("-", "+", "@")):
             raise _Doubt(f"{_short(match)} would be taken for an option")
-        place.check_read(match)
+        check(match)
 
 
 def _check_revision(text: str, place: _Place) -> None:
@@ -317,6 +346,5 @@ def _table() -> Mapping[str, Any]:
 
 def _form(row: Mapping[str, Any]) -> _Form:
     options = dict(re.findall(r"(\S+?)([:?]?)(?:\s|$)", row.get("options", "")))
-    summaries = frozenset(row.get("summaries", "").split())
-    patches = frozenset(row.get("patches", "").split())
-    return _Form(**{**row, "options": options, "summaries": summaries, "patches": patches})
+    sets = {name: frozenset(row.get(name, "").split()) for name in _SETS}
+    return _Form(**{**row, "options": options, **sets})

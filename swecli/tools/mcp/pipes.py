@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,7 +126,7 @@ class Pipes:
             "workspace",
             program.argv,
             env=program.env,
-            more=program.more,
+            more=replace(program.more, commits=True),
             on_note=self.notes.append,
             timeout=None,
             on_output=self._take,

@@ -7,14 +7,19 @@ import os
 import subprocess
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from swecli.models.message import ToolResult
-from swecli.tools.base import ToolContext
+from swecli.tools.base import CommandAccess, ToolContext
+from swecli.tools.builtin.repo_map import repo_map
+from swecli.tools.guard import Reading
 from swecli.tools.permissions import Permissions
-from tests.tools.conftest import Answers
+from tests.tools.conftest import Answers, make_run
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -188,3 +193,43 @@ async def test_fifty_thousand_files_are_mapped(run: RunTool, root: Path, ctx: To
     text = (await run("repo_map", tokens=100)).for_model
     assert "of 50001 files" in text
     assert text.splitlines()[1:3] == ["f7/m9.py", "  1: def f_7_9(): ..."]
+
+
+PLACES = ["a.py", "private/k.py", "secrets/credentials.py", "notes/b.py", "sub/deep/c.py"]
+RULES = [
+    "read(private/**)",
+    "read(*.py)",
+    "read(/sub/)",
+    "read(notes)",
+    "read(**)",
+    "repo_map(/a.py)",
+]
+rules = st.lists(st.sampled_from(RULES), max_size=2)
+
+
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@given(deny=rules, ask=rules, allow=rules, says_yes=st.booleans())
+async def test_no_map_has_what_the_guard_does_not_leave_to_be_read(
+    root: Path, deny: list[str], ask: list[str], allow: list[str], says_yes: bool
+) -> None:
+    for number, name in enumerate(PLACES):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"class Canary{number}: ...\n")
+    (root / ".swecliignore").write_text("notes/\n")
+    permissions = Permissions("auto", deny=deny, ask=ask, allow=allow)
+    guard = permissions.guard(root, {"repo_map": repo_map})
+
+    for start in (".", *PLACES, *sorted({str(Path(name).parent) for name in PLACES})):
+        answers = Answers()
+        answers.decision = replace(answers.decision, allow=says_yes)
+        run = make_run(ToolContext(root, commands=CommandAccess(timeout=60)), permissions, answers)
+        result = await run("repo_map", path=start)
+        for number, name in enumerate(PLACES):
+            reading = guard.access(name).read
+            if f"Canary{number}" not in result.for_model:
+                continue
+            assert reading is not Reading.HIDDEN
+            assert reading is Reading.FREE or (says_yes and answers.asked)
+        if start in PLACES and guard.access(start).read is Reading.FREE:
+            assert f"Canary{PLACES.index(start)}" in result.for_model

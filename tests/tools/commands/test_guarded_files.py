@@ -57,10 +57,41 @@ def printed(root: Path, command: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "command", ["rg KEY", "grep -r KEY .", "diff -r a b", "git grep KEY", "tree"]
+    "command", ["rg KEY", "grep -R KEY .", "diff -r a b", "git grep KEY", "tree"]
 )
 def test_what_reads_whole_folders_is_no_plain_form(project: Path, command: str) -> None:
     assert "may do more than read" in why_uncovered(command, Guard(project), ENVIRON)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("grep -rn KEY src", ""),
+        ("cd src && grep -r KEY", ""),
+        ("grep -rl --include=*.py KEY src/*", ""),
+        ("grep -r KEY .", ".env may contain secrets"),
+        ("grep -r KEY", ".env may contain secrets"),
+        ("cat a.py | grep -r KEY", ".env may contain secrets"),
+        ("grep KEY -nr src .env", ".env may contain secrets"),
+        ("grep -r KEY s*", "src/pipe is a pipe, socket or device"),
+        ("grep -r KEY ..", ".. is outside the workspace"),
+    ],
+)
+def test_a_search_through_a_folder_is_plain_if_all_that_is_in_it_may_be_read(
+    project: Path, command: str, why: str
+) -> None:
+    if "pipe" in why:
+        os.mkfifo(project / "src/pipe")
+    reason = why_uncovered(command, Guard(project), ENVIRON)
+    assert why in reason if why else not reason
+    if not why:
+        assert "KEY" in printed(project, command) or "b.py" in printed(project, command)
+
+
+def test_a_search_through_a_folder_with_what_a_rule_hides_asks(project: Path) -> None:
+    guard = Permissions(deny=["read(src/notes.txt)"]).guard(project, {})
+    assert "forbids reading src/notes.txt" in why_uncovered("grep -r KEY src", guard, ENVIRON)
+    assert why_uncovered("grep -r KEY a.py", guard, ENVIRON) == ""
 
 
 @pytest.fixture
