@@ -54,7 +54,7 @@ ACTIONS = (
     Action("stop", ("c-c",), "clear the line, then the queue, then interrupt; twice to quit", True),
     Action("next_mode", ("s-tab",), "switch mode: ask, edits, plan", True),
     Action("expand", ("c-o",), "unfold the last output, then all of the turn, then none", True),
-    Action("left_turns", ("f2",), "list the turns that are not sent any more"),
+    Action("left_turns", ("f4",), "list the turns that are not sent any more"),
     Action("steer", ("c-t",), "send the line to the running turn", True),
     Action("newline", ("c-j", "escape enter"), "new line; so does \\ at the end of a line", True),
     Action("edit_queued", ("up",), "on an empty line: edit the newest queued line"),
