@@ -102,6 +102,9 @@ def _assume_cached(agent: Agent, profile: Profile, meter: Meter) -> tuple[int, s
         return 0, "nothing was sent yet"
     if session.context.asked_model != agent.model.name:
         return 0, "this model was sent nothing yet"
+    turns = agent.sessions.totals().by_purpose.get("turn")
+    if turns is not None and turns.requests > 1 and not turns.usage.cache_read:
+        return 0, "no request of this session has read from a cache"
     if agent.builder.conditions(session, agent.model).is_cache_cold:
         return (
             0,

@@ -75,7 +75,7 @@ def format_session(runtime: Runtime, width: int) -> ActionResult:
     lines += format_tables({"models": spending["models"], "causes": [], "tools": []}, width)
     lines += _format_causes(causes, width)
     lines += format_tables({"models": [], "causes": [], "tools": spending["tools"]}, width)
-    lines += _format_full_window(full, str(session.window), runtime.settings.cache_minutes)
+    lines += _format_full_window(full, runtime.settings.cache_minutes)
     value = {
         "tokens": asdict(totals.usage),
         "requests": totals.requests,
@@ -126,14 +126,14 @@ def _format_causes(causes: Sequence[Cause], width: int) -> list[str]:
     return ["", *(_format_row(row, width) for row in rows)]
 
 
-def _format_full_window(full: FullWindow, window: str, cache_minutes: int) -> list[str]:
+def _format_full_window(full: FullWindow, cache_minutes: int) -> list[str]:
     """Format what a window of all turns would have cost, after an empty line; [] if no request tells."""
     if not full.requests:
         return []
     lines = [
         "",
         f"with a full window (estimate): about {format_dollars(full.full_cost)} for the turns, in place of "
-        f"{format_dollars(full.cost)} (window {window} now)",
+        f"{format_dollars(full.cost)}{_format_change(full.cost, full.full_cost)}",
         f"  {format_tokens(full.full_sent)} tokens sent in place of {format_tokens(full.sent)}: each request with all "
         "turns before it, at the same prices",
         f"  a request finds the one before it in the cache within {cache_minutes} minutes, if the model has read from "
@@ -152,6 +152,14 @@ def _format_full_window(full: FullWindow, window: str, cache_minutes: int) -> li
         if count:
             lines.append(f"  {pluralize(count, 'request')} not counted: {reason}")
     return lines
+
+
+def _format_change(cost: float, other: float) -> str:
+    """Return how much more or less the other cost is, as in ": 40% more"; "" if it is as much, or costs nothing."""
+    share = round(100 * (other - cost) / cost) if cost else 0
+    if not share:
+        return ""
+    return f": {abs(share)}% {'more' if share > 0 else 'less'}"
 
 
 def format_stats(database: Database, days: int, width: int) -> ActionResult:

@@ -20,7 +20,10 @@ async def _cost(ctx: CommandContext, args: str) -> None:
         ctx.report(await perform(ctx, cost, args))
     else:
         for line in format_session(ctx.runtime, ctx.screen.width).lines:
-            ctx.screen.line(line)
+            if line.startswith("  "):
+                ctx.screen.detail(line.strip())
+            else:
+                ctx.screen.line(line)
 
 
 def _switch_price(ctx: CommandContext) -> None:
