@@ -58,7 +58,7 @@ async def choose_left_turn(ctx: CommandContext) -> None:
 
 def _describe(left_turn: LeftTurn) -> str:
     size = f"{format_tokens(left_turn.tokens)} tokens"
-    return f"T{left_turn.turn.number} · {describe_left(left_turn)} · {size}"
+    return f"T{left_turn.turn.number} · {size} · {describe_left(left_turn)}"
 
 
 async def _act(ctx: CommandContext, key: str, left_turn: LeftTurn) -> None:

@@ -46,7 +46,7 @@ class Renderer:
         self._clock = clock
         self._stop_hint = screen.keys.hint("interrupt", "to interrupt")
         self._expand_hint = screen.keys.hint("expand", "to expand")
-        self._left_hint = screen.keys.hint("left_turns", "lists them")
+        self._left_hint = screen.keys.hint("left_turns", "to list")
         self._activity = Activity(clock, self._stop_hint)
         self._stream: MarkdownStream | None = None
         self._is_retrying = False  # the running step was sent again
