@@ -227,7 +227,7 @@ def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
 _WINDOW = Words(
     "[N|N+S|full|auto] · preview N · left [T3] · back T3",
     "the new window (default: show the present one)",
-    "*",
+    "?",
     shell_name="N|N+S|full|auto",
 )
 _PREVIEW = Flag("--preview", "only show what would be removed, in tokens")
