@@ -40,6 +40,7 @@ from swecli.tools.surroundings import Surroundings
 
 if TYPE_CHECKING:  # an answer is shown before these are loaded
     from swecli.agent.context_control import ContextControl
+    from swecli.agent.left_turns import LeftTurns
     from swecli.playbook.learning.lessons import PlaybookMemory
     from swecli.playbook.learning.service import LearningService
     from swecli.tools.sandbox import Sandbox
@@ -94,6 +95,14 @@ class Runtime:
         from swecli.agent.context_control import ContextControl
 
         return ContextControl(self.agent)
+
+    @property
+    def left_turns(self) -> LeftTurns:
+        """Return the turns that the next request leaves out."""
+        # late: as above
+        from swecli.agent.left_turns import LeftTurns
+
+        return LeftTurns(self.agent)
 
     @property
     def learning(self) -> LearningService:

@@ -21,13 +21,14 @@ from swecli.text import one_line
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter, PastPrompt
     from swecli.app import Runtime
-    from swecli.context.prepare import Segment
+    from swecli.context.prepare import PreparedRequest, Segment
     from swecli.context.tokens import TokenCounter
     from swecli.models.message import ToolSpec
 
 FULL = "full"
 _CACHED = "everything above was sent before and may be billed as cached"
 _REBUILT = "the request is rebuilt: only the tools and the system text were sent before"
+_RESENT = "what is above turn {turn}, which had an earlier turn with it, was sent before and may be billed as cached"
 _FIRST_WORDS = 40  # characters of a message in an outline, whose lines then fit into 60 columns
 _SHOWN_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
@@ -49,7 +50,8 @@ def outline_next(runtime: Runtime, meter: Meter) -> Iterator[tuple[str, int, str
     """Yield the parts of the next request, each with its tokens and what it is about: of tools their names, of a turn
     the beginning of your message."""
     request = runtime.agent.prepare("").request
-    texts = {segment.name: segment.text for segment in request.segments}
+    segments = (*request.segments, *request.brought_back)
+    texts = {segment.name: segment.text for segment in segments}
     queries = {
         interaction_of(message): str(message["content"])
         for message in request.keyed_messages
@@ -66,6 +68,8 @@ def outline_next(runtime: Runtime, meter: Meter) -> Iterator[tuple[str, int, str
             content = "what you type next, with notes on folder, mode and strategies"
         elif number.isdecimal() and kind in ("turn", "pinned"):
             content = queries.get(int(number), content)
+        elif name.startswith("brought back"):
+            content = texts[name].partition("\n")[0].removeprefix("user: ")
         yield shown_name, tokens, one_line(content.lstrip("# "), _FIRST_WORDS)
     if meter.residual:
         direction = "more" if meter.residual > 0 else "less"
@@ -191,7 +195,7 @@ def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
     lines = [f"--- tools · {agent.counter.count_tools(specs):,} tokens", *view.format_tools(specs)]
     for part in _parts(turn.messages, request.keyed_messages, request.segments, request.window[0]):
         if part.name == "query":
-            lines.append(_REBUILT if request.epoch_row else _CACHED)
+            lines.append(_describe_cached(request))
         lines += view.format_part(part)
     total = runtime.context_control.meter(query).total
     remark = " (estimated)" if agent.counter.estimated else ""
@@ -202,6 +206,14 @@ def _show_next(runtime: Runtime, query: str, is_full: bool) -> ActionResult:
         "tools": [spec.to_api() for spec in specs],
     }
     return ActionResult(value, tuple(lines))
+
+
+def _describe_cached(request: PreparedRequest) -> str:
+    """Return how much of a request was sent before."""
+    if request.epoch_row is not None:
+        return _REBUILT
+    last = request.window[1]
+    return _CACHED if request.first_new > last else _RESENT.format(turn=last)
 
 
 def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:

@@ -76,7 +76,13 @@ class ChatDialogue:
         size = fitted.size
         if fitted.failure is None:
             reports.append(ContextMeasured(size.tokens, size.limit, size.estimated))
-        return Outgoing(fitted.request, fitted.counted, tuple(reports), fitted.failure)
+        return Outgoing(
+            request=fitted.request,
+            counted=fitted.counted,
+            parts=fitted.parts,
+            reports=tuple(reports),
+            failure=fitted.failure,
+        )
 
     def record_refusal(self, error: ContextOverflow) -> None:
         """Lower the limit that requests are fitted to."""

@@ -311,12 +311,16 @@ class ContextControl:
         prepared = agent.prepare(query).request
         limits = fitter.limits
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
-        parts += [(segment.name, segment.tokens) for segment in prepared.segments]
+        segments = (*prepared.segments, *prepared.brought_back)
+        parts += [(segment.name, segment.tokens) for segment in segments]
         counted = prepared.tokens + parts[0][1]
         parts.append(("other", counted - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed_messages).tokens
-        # the query itself was never sent
-        past = prepared.keyed_messages[:-1]
+        past = [
+            message
+            for message in prepared.keyed_messages
+            if interaction_of(message) < prepared.first_new
+        ]
         context = fitter.session.context
         return Meter(
             parts=tuple(part for part in parts if part[1]),
@@ -325,7 +329,7 @@ class ContextControl:
             limit=limits.limit,
             reserve=limits.reserve or 0,
             threshold=min(filter(None, (limits.start, limits.limit)), default=None),
-            cached=fitter.measure(past).tokens if prepared.epoch_row is None else 0,
+            cached=fitter.measure(past).tokens if past else 0,
             counted=context.asked_counted,
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,

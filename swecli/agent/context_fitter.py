@@ -20,6 +20,7 @@ from swecli.context.fit import (
 )
 from swecli.context.keyed_messages import normalize_keyed, strip_keys
 from swecli.context.observed_limits import ModelLimits, RequestShape
+from swecli.context.request_parts import measure_parts
 from swecli.context.system_message import cache_marks
 from swecli.context.tokens import TokenCounter, count_text
 from swecli.context.truncate import (
@@ -149,6 +150,13 @@ class ContextFitter:
             keyed_messages=fitting.messages,
             size=fitted_size,
             counted=self.counter.count_messages(sent) + self._tools_tokens(),
+            parts=measure_parts(
+                fitting.messages,
+                fitting.session.context.epoch,
+                position.interaction,
+                self._tools_tokens(),
+                self.counter,
+            ),
             effects=tuple(fitting.effects),
             failure=failure,
         )

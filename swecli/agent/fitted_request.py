@@ -8,6 +8,7 @@ from swecli.context.budget import RequestSize
 from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
+from swecli.models.request_parts import PartSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class FittedRequest:
     ]  # the turn continues from them, so that later requests only append
     size: RequestSize
     counted: int  # our own count of the request's tokens, tools included
+    parts: PartSizes
+    """What it consists of, by our own counts."""
     effects: tuple[Effect, ...] = ()
     """In their order: reductions to store before sending, records of summaries, and warnings for the user."""
     failure: ContextFull | None = None

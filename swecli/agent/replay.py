@@ -173,6 +173,8 @@ class _ReplayAgent(Agent):
             for bullet in self._history.bullets_at(turn):
                 if bullet.id not in bullets:
                     bullets[bullet.id] = replace(bullet, created_at=datetime.now(UTC))
+            for earlier in turn.brought_back:
+                self.sessions.context.bring_back(session, earlier)
             query = Query(turn.query, sent=turn.sent, images=turn.images, situation=turn.situation)
             prepared = self.builder.prepare(query, self.past, self.counter)
             events = [event async for event in self.run(prepared)]

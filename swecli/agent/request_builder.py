@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Settings
+from swecli.context.brought_back import quote_turn
 from swecli.context.budget import RequestLimits, is_lean, request_limit
 from swecli.context.epochs import CONDENSE
 from swecli.context.keyed_messages import strip_keys
@@ -21,6 +22,7 @@ from swecli.context.prepare import (
     RequestInput,
     compose_request,
     past_request,
+    stored_turn,
 )
 from swecli.context.situation import environment_notes, jobs_note, mode_note
 from swecli.context.system_message import HeadParts
@@ -233,6 +235,7 @@ class RequestBuilder:
                 *material.notes,
                 *excerpts,
                 *self._contradictions(session, selection, opening, past),
+                *_quote_brought_back(session, opening),
             ),
             opening=opening,
             images=material.images,
@@ -374,18 +377,12 @@ class RequestBuilder:
     ) -> tuple[list[ExcerptNote], list[int]]:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
-        first = 1
-        pins = session.context.pins
-        if opening is not None:
-            first = opening.first
-        elif session.context.epoch is not None:
-            first = session.context.epoch.first
-            pins = session.context.epoch.pins
-        pinned = {pin for pin in pins if pin < first}
+        first, pinned = _find_sent(session, opening)
+        sent = {*pinned, *session.context.brought_back}
         if not self.settings.search_earlier or first - 1 <= len(pinned):
             return [], []
-        results = self.sessions.search_session(query, before=first, limit=_MAX_QUOTED + len(pinned))
-        unsent = [result for result in results if result.interaction not in pinned][:_MAX_QUOTED]
+        results = self.sessions.search_session(query, before=first, limit=_MAX_QUOTED + len(sent))
+        unsent = [result for result in results if result.interaction not in sent][:_MAX_QUOTED]
         if not unsent:
             return [], []
         taken_back: set[int] = set()
@@ -431,6 +428,26 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
     if jobs is not None:
         for name in lost_jobs(session.messages, jobs):
             yield LostJobNote(name)
+
+
+def _find_sent(session: Session, opening: Opening | None) -> tuple[int, set[int]]:
+    """Return the first interaction of the window of the next request, and the pinned ones before it."""
+    first = 1
+    pins = session.context.pins
+    if opening is not None:
+        first = opening.first
+    elif session.context.epoch is not None:
+        first = session.context.epoch.first
+        pins = session.context.epoch.pins
+    return first, {pin for pin in pins if pin < first}
+
+
+def _quote_brought_back(session: Session, opening: Opening | None) -> Iterator[Note]:
+    """Yield a note for each turn that the user brings back, unless it is sent anyway by now."""
+    first, pinned = _find_sent(session, opening)
+    for number in session.context.brought_back:
+        if number < first and number not in pinned:
+            yield quote_turn(number, stored_turn(session, number))
 
 
 def _notes_on_undone(session: Session) -> Iterator[Note]:

@@ -17,7 +17,9 @@ from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta
+from swecli.models.json_value import JsonObject
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, RequestRecord, Usage
+from swecli.models.request_parts import PartSizes
 
 _log = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 5  # of one request, the first included
@@ -34,6 +36,8 @@ class Outgoing:
     request: ModelRequest
     counted: int | None = None
     """Our own count of its tokens, to be compared with the provider's. None: it is not compared."""
+    parts: PartSizes = field(default_factory=dict)
+    """What it consists of, in tokens by our own count; {}: it is not told."""
     reports: tuple[Event | RequestRecord, ...] = ()
     """What to report or to record before it is sent."""
     failure: ContextFull | None = None
@@ -186,9 +190,11 @@ class Sending:
         if reply.cost is None:
             # estimated too, so that a cost limit is kept without usage of the service
             reply.cost = cost_of(self.usage, self.model.profile.price)
-        extra = {}
+        extra: JsonObject = {}
+        if outgoing.parts:
+            extra["parts"] = dict(outgoing.parts)
         if outgoing.counted is not None and not self.estimated and not self.counter.estimated:
-            extra = {"counted": outgoing.counted, "encoding": self.counter.encoding}
+            extra |= {"counted": outgoing.counted, "encoding": self.counter.encoding}
         _log.debug(
             "T%d step %d (%s): %s answered after %d ms: %s, %d calls, %s",
             self.interaction,

@@ -73,6 +73,7 @@ class TurnRecord:
         if opened is not None:
             context.add(session, opened)
         context.keep(session, extract_facts(message))
+        context.leave_out(session, session.context.brought_back)  # the message quotes them
         query = add_keys(message.to_api(), number)
         events: tuple[Event, ...] = ()
         if request.removed_count:

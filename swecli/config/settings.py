@@ -314,6 +314,9 @@ class Settings:
         "line below the prompt, with figures in braces, e.g. {model} · {cost}; empty: the built-in one",
         has_variable=False,
     )
+    next_price: bool = _setting(
+        False, boolean, "show below the prompt what the next request costs at least"
+    )
     status_command: str = _setting(
         "",
         string,

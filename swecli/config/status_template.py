@@ -17,6 +17,7 @@ FIGURES = {
     "context": "used share of the model's context, in percent",
     "tokens": "tokens of the session's requests and answers",
     "cost": "cost of the session, in US dollars",
+    "next_price": "price of the next request, if it is to be shown",
     "jobs": "background commands that run",
     "branch": "git branch of the folder, or the commit's beginning",
     "folder": "folder in which swecli works",

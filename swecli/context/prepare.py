@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from swecli.context.brought_back import brings_back, without_brought_back
 from swecli.context.keyed_messages import SYSTEM_KEY, normalize_keyed, strip_keys
 from swecli.context.notes import (
     known_strategies,
@@ -30,7 +31,14 @@ from swecli.models.context import (
     key_of,
 )
 from swecli.models.message import IMAGES, ApiMessage, ChatMessage, Image
-from swecli.models.notes import Note, SituationNote, disclaim_block, with_notes
+from swecli.models.notes import (
+    BroughtBackNote,
+    Note,
+    SituationNote,
+    disclaim_block,
+    note_lines,
+    with_notes,
+)
 from swecli.models.session import Session
 
 
@@ -49,8 +57,8 @@ class RequestInput:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A named part of a request: system, instructions, playbook, summary, `interaction 7`, query. `text` is for
-    display."""
+    """A named part of a request: system, instructions, playbook, summary, `turn 7`, query, `brought back 3`. `text` is
+    for display."""
 
     name: str
     tokens: int
@@ -63,12 +71,14 @@ class PreparedRequest:
 
     keyed_messages: list[ApiMessage]  # with the keys that edits address them by (see `Edits`)
     segments: tuple[Segment, ...]
+    brought_back: tuple[Segment, ...]  # of turns that the query quotes
     tokens: int  # without tools: those of the segments, and a few for frames
     query: str  # with its @files, as it is stored
     notes: tuple[Note, ...]  # that follow the query
     strategy_ids: tuple[str, ...]  # of the strategies that the model knows
     window: tuple[int, int]  # first and last completed interaction; first > last: none
     removed_count: int  # interactions that leave the window
+    first_new: int  # the first interaction that was not sent like this before; 0: the system message was not either
     epoch_row: Reduction | None = None  # of the epoch that begins; None: the current one lasts
 
     @property
@@ -113,20 +123,33 @@ class ComposedRequest:
         segments = [
             Segment(name, counter.count(text), text) for name, text in inputs.head.split(self.epoch)
         ]
+        brought_back = tuple(_measure_brought_back(self.notes, counter))
         # the query without what repairs it
-        segments += measure_messages(self.epoch, messages[1:-1], self.query, counter)
+        query = without_brought_back([self.query])[0]
+        segments += measure_messages(self.epoch, messages[1:-1], query, counter)
         first_before = session.window_start if epoch_before is None else epoch_before.first
         return PreparedRequest(
             keyed_messages=messages,
             segments=tuple(segments),
+            brought_back=brought_back,
             tokens=counter.count_messages(messages),
             query=inputs.enhanced_query,
             notes=self.notes,
             strategy_ids=self.strategy_ids,
             window=(self.epoch.first, session.completed),
             removed_count=max(0, self.epoch.first - first_before),
+            first_new=self._find_first_new(),
             epoch_row=self._measure_epoch(counter),
         )
+
+    def _find_first_new(self) -> int:
+        session = self.inputs.session
+        if self.inputs.opening is not None:
+            return 0
+        last = [message for message in session.messages if message.interaction == session.completed]
+        if last and any(brings_back(sent) for sent in last[0].to_api()):
+            return session.completed
+        return session.completed + 1
 
     def _measure_epoch(self, counter: TokenCounter) -> Reduction | None:
         """Return the row to store for the epoch that begins; None if the current one lasts."""
@@ -203,6 +226,14 @@ def measure_messages(
     yield Segment("query", counter.count_message(query), text_of(query))
 
 
+def _measure_brought_back(notes: Sequence[Note], counter: TokenCounter) -> Iterator[Segment]:
+    """Measure the turns that a query quotes, one by one."""
+    for note in notes:
+        if isinstance(note, BroughtBackNote):
+            tokens = sum(counter.count(line) for line in note_lines([note]))
+            yield Segment(f"brought back {note.turn}", tokens, note.text)
+
+
 def past_request(session: Session, query: ChatMessage | None = None) -> list[ApiMessage]:
     """Return the keyed messages that the next request begins with if the current epoch continues; [] without one. With
     `query`, a message stored behind this session, return the whole first request of its turn."""
@@ -242,7 +273,7 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits]) -> l
     address messages as they were sent."""
     window = session.to_api_messages(max(0, session.completed - epoch.first + 1), keys=True)
     pinned = [message for pin in epoch.pins for message in _pinned_messages(session, pin)]
-    messages = [_system(epoch.system), *pinned, *window]
+    messages = [_system(epoch.system), *without_brought_back([*pinned, *window])]
     if any(edits):
         query = _query("", f"{session.completed + 1}.0")
         *messages, _ = normalize_keyed([*messages, query])
@@ -251,12 +282,18 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits]) -> l
     return strip_old_strategies(messages, epoch.began)
 
 
-def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
+def stored_turn(session: Session, number: int) -> list[ChatMessage]:
+    """Return the messages of an interaction that is loaded, pinned or brought back."""
     stored = session.context.pinned.get(number)
-    if not stored:
-        first = bisect_left(session.messages, number, key=attrgetter("interaction"))
-        end = bisect_right(session.messages, number, key=attrgetter("interaction"))
-        stored = session.messages[first:end]
+    if stored:
+        return stored
+    first = bisect_left(session.messages, number, key=attrgetter("interaction"))
+    end = bisect_right(session.messages, number, key=attrgetter("interaction"))
+    return session.messages[first:end]
+
+
+def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
+    stored = stored_turn(session, number)
     return add_keys((sent for message in stored for sent in message.to_api()), number)
 
 

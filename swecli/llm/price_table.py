@@ -193,25 +193,37 @@ def cost_of(usage: Usage, row: Row | None) -> float | None:
     """Return the cost of one request in US dollars, None if a price is unknown. Long prompts use the higher rates
     (`…_above_200k_tokens`) for the whole request; cache and reasoning without rates of their own use those of input
     and output."""
-    if not row:
-        return None
-    thresholds = [int(match[1]) for key in row if (match := _PRICE_ABOVE.fullmatch(key))]
-    exceeded = [size for size in thresholds if usage.prompt > size * 1000]
-    suffix = f"_above_{max(exceeded)}k_tokens" if exceeded else ""
+    prices = token_prices(usage, row)
     cost = 0.0
-    for count, *columns in (
-        (usage.input, "input_cost_per_token"),
-        (usage.cache_read, "cache_read_input_token_cost", "input_cost_per_token"),
-        (usage.cache_write, "cache_creation_input_token_cost", "input_cost_per_token"),
-        (usage.output, "output_cost_per_token"),
-        (usage.reasoning, "output_cost_per_reasoning_token", "output_cost_per_token"),
-    ):
-        prices = [row.get(name) for column in columns for name in (column + suffix, column)]
-        price = next((price for price in prices if isinstance(price, int | float)), None)
+    for name, price in prices.items():
+        count = getattr(usage, name)
         if price is None:
             return None
         cost += count * price
-    return cost
+    return cost if prices else None
+
+
+def token_prices(usage: Usage, row: Row | None) -> dict[str, float | None]:
+    """Return the price of one token of each category of a request's usage, by the name of the category, None if it is
+    not known; {} without a row. They depend on the length of the prompt."""
+    if not row:
+        return {}
+    thresholds = [int(match[1]) for key in row if (match := _PRICE_ABOVE.fullmatch(key))]
+    exceeded = [size for size in thresholds if usage.prompt > size * 1000]
+    suffix = f"_above_{max(exceeded)}k_tokens" if exceeded else ""
+    by_category: dict[str, float | None] = {}
+    for category, *columns in (
+        ("input", "input_cost_per_token"),
+        ("cache_read", "cache_read_input_token_cost", "input_cost_per_token"),
+        ("cache_write", "cache_creation_input_token_cost", "input_cost_per_token"),
+        ("output", "output_cost_per_token"),
+        ("reasoning", "output_cost_per_reasoning_token", "output_cost_per_token"),
+    ):
+        prices = [row.get(name) for column in columns for name in (column + suffix, column)]
+        by_category[category] = next(
+            (price for price in prices if isinstance(price, int | float)), None
+        )
+    return by_category
 
 
 def token_count(row: Any, *keys: str) -> int:

@@ -135,6 +135,29 @@ def _make_service_model(
 ) -> ChatModel:
     """Create a service's model. A name without provider (`gpt-4.1`) is looked up in the table. Raises like
     `make_model`."""
+    endpoint = _resolve(name, settings, environ, keyless=keyless)
+    learned = _learned.setdefault(endpoint.origin, {})
+    row, layer, like = _row_of(endpoint, environ, may_ask=not keyless)
+    return create_model(endpoint, row, learned, settings.entry(name), layer=layer, like=like)
+
+
+def price_of(name: str, settings: Settings, environ: Mapping[str, str]) -> Row | None:
+    """Return a model's prices by its name, with the keys of the table. Nothing is asked, of its server neither. None if
+    no model has this name; {} if its prices are not known."""
+    name = name.strip()
+    try:
+        endpoint = _resolve(name, settings, environ, keyless=True)
+    except SwecliError:
+        return None
+    row, layer, like = _row_of(endpoint, environ, may_ask=False)
+    entry = settings.entry(name)
+    return Profile.build(endpoint, row, {}, {}, entry, layer=layer, like=like).price
+
+
+def _resolve(
+    name: str, settings: Settings, environ: Mapping[str, str], *, keyless: bool
+) -> Endpoint:
+    """Return the endpoint of a service's model. Raises like `make_model`."""
     entry = settings.entry(name)
     full_name = name if entry is None else entry.model or entry.name
     if entry and entry.api in _PROVIDER_OF_API:
@@ -151,9 +174,7 @@ def _make_service_model(
         endpoint = replace(endpoint, name=name)
     if is_responses and endpoint.api == "openai":
         endpoint = replace(endpoint, api="responses")
-    learned = _learned.setdefault(endpoint.origin, {})
-    row, layer, like = _row_of(endpoint, environ, may_ask=not keyless)
-    return create_model(endpoint, row, learned, entry, layer=layer, like=like)
+    return endpoint
 
 
 def _owner_of(name: str, entry: ModelEntry | None) -> str:

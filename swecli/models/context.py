@@ -186,12 +186,14 @@ class ContextState:
     """The state, besides the messages, that the next request of a session depends on.
 
     `reductions` are the row that began the current epoch and the later ones that were not undone, oldest first.
-    `pinned` has the messages of pinned interactions that are not loaded. `asked_*` describe the newest request: its
+    `brought_back` are earlier interactions that the next turn quotes. `pinned` has the messages of pinned and brought
+    back interactions that are not loaded. `asked_*` describe the newest request: its
     time, model, and tokens as counted by the provider and by us (0 if one of them is unknown).
     """
 
     reductions: list[Reduction] = field(default_factory=list)
     pins: tuple[int, ...] = ()
+    brought_back: tuple[int, ...] = ()
     pinned: dict[int, list[ChatMessage]] = field(default_factory=dict)
     facts: dict[tuple[str, str], RetainedFact] = field(default_factory=dict)
     asked_at: datetime | None = None

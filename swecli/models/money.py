@@ -6,12 +6,19 @@ from swecli.models.counts import pluralize
 
 
 def format_spent(cost: float | None, known: float, unpriced: int) -> str:
-    """Format what requests cost together: the `known` part, and how many have no known price, if `cost` is None."""
+    """Format what requests cost together: at least the `known` part, and of how many the price is not known, if `cost`
+    is None."""
+    least = format_least(cost, known)
+    if cost is not None or not known:
+        return least
+    return f"{least} (price of {pluralize(unpriced, 'request')} not known)"
+
+
+def format_least(cost: float | None, known: float) -> str:
+    """Format what requests cost together in few words: a `cost` of None is at least the `known` part."""
     if cost is not None:
         return format_dollars(cost)
-    if not known:
-        return "unknown"
-    return f"{format_dollars(known)} + {pluralize(unpriced, 'request')} unknown"
+    return f"at least {format_dollars(known)}" if known else "price not known"
 
 
 def format_dollars(cost: float | None) -> str:

@@ -16,6 +16,10 @@ _CLOSING_TAG = "</turn_notes>"
 _EXCERPTS_HEADING = (
     "Found in earlier turns of this session that are no longer sent; quoted, not asked for now:"
 )
+_BROUGHT_BACK_HEADING = (
+    "The user brings back turn T{number} of this session, which is no longer sent. It is quoted word for word, and "
+    "nothing in it is asked for now:"
+)
 _MODE_ENDED = ". The mode before it has ended"
 _NOT_OURS = "The turn_notes above are quoted in the message itself: they tell nothing of this turn."
 _JOB_LOST = "lost: swecli ended while it ran, and its output is not kept"
@@ -28,6 +32,7 @@ class NoteKind(StrEnum):
     SITUATION = "situation"
     LOST_JOB = "lost_job"
     EXCERPT = "excerpt"
+    BROUGHT_BACK = "brought_back"
     TEXT = "text"
 
 
@@ -111,6 +116,22 @@ class ExcerptNote:
 
 
 @dataclass(frozen=True, slots=True)
+class BroughtBackNote:
+    """An earlier turn that the user sends again with this query, as a text of several lines. Requests of later turns do
+    not have it."""
+
+    kind: ClassVar[NoteKind] = NoteKind.BROUGHT_BACK
+    turn: int
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The note as it is sent: what it is, and the turn, indented, so that no line of it is a note of its own."""
+        heading = f"- {_BROUGHT_BACK_HEADING.format(number=self.turn)}"
+        return [heading, *(f"  {_mask_marks(line)}" for line in self.text.splitlines())]
+
+
+@dataclass(frozen=True, slots=True)
 class TextNote:
     """Any other note."""
 
@@ -118,7 +139,7 @@ class TextNote:
     line: str
 
 
-Note = StrategyNote | SituationNote | LostJobNote | ExcerptNote | TextNote
+Note = StrategyNote | SituationNote | LostJobNote | ExcerptNote | BroughtBackNote | TextNote
 
 
 def with_notes(text: str, notes: Sequence[Note]) -> str:
@@ -129,10 +150,13 @@ def with_notes(text: str, notes: Sequence[Note]) -> str:
 
 
 def note_lines(notes: Iterable[Note]) -> list[str]:
-    """Return the lines of a block, each with its bullet and its line end."""
+    """Return the notes of a block as text, each with its bullet and its line end."""
     lines: list[str] = []
     is_quoting = False
     for note in notes:
+        if isinstance(note, BroughtBackNote):
+            lines += [f"{line}\n" for line in note.lines]
+            continue
         if isinstance(note, ExcerptNote) and not is_quoting:
             is_quoting = True
             lines.append(f"- {_EXCERPTS_HEADING}\n")
@@ -150,7 +174,11 @@ def disclaim_block(text: str) -> list[Note]:
 
 def _escape(text: str) -> str:
     """Return a note on one line that can neither end its block nor begin one."""
-    line = " ".join(text.split())
+    return _mask_marks(" ".join(text.split()))
+
+
+def _mask_marks(line: str) -> str:
+    """Return a line without the marks of a block."""
     # replaced, not removed: what is left and right of a removed one may form another
     return line.replace(_CLOSING_TAG, f"‹{_CLOSING_TAG[1:]}").replace(
         _OPENING_TAG, f"‹{_OPENING_TAG[1:]}"
@@ -186,6 +214,8 @@ def _read_note(value: Json) -> Note:
             return LostJobNote(_text_in(value, "job"))
         case NoteKind.EXCERPT:
             return ExcerptNote(_text_in(value, "line"))
+        case NoteKind.BROUGHT_BACK:
+            return BroughtBackNote(int(value.get("turn", 0)), _text_in(value, "text"))
         case NoteKind.TEXT:
             return TextNote(_text_in(value, "line"))
 

@@ -16,7 +16,7 @@ from swecli.config.status_template import names_in
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.json_value import Json
 from swecli.models.message import Mode
-from swecli.models.money import format_dollars, format_spent
+from swecli.models.money import format_least
 from swecli.repl.branch import read_branch
 from swecli.repl.status_command import StatusCommand
 from swecli.text import sanitize, short_path
@@ -85,7 +85,9 @@ class Footer:
     template: str = ""
     command: StatusCommand | None = None
     stored_turns: int = 0  # that are not sent
-    spent: str = ""  # what is known of the cost, in words; "": it was not read yet
+    known_cost: float = 0.0  # of the requests whose price is known
+    shows_price: bool = False  # whether the price of the next request is shown
+    next_price: str = ""  # that price, in words; "": it is not known yet, or not shown
     _runtime: Runtime | None = None
     _measured: _Measured | None = None
 
@@ -137,7 +139,7 @@ class Footer:
         totals = self._runtime.sessions.totals()
         self._count_turns(session)
         self.cost = totals.cost
-        self.spent = format_spent(totals.cost, totals.known_cost, totals.unpriced)
+        self.known_cost = totals.known_cost
         self.tokens = totals.usage.total
         self.jobs = len(agent.ctx.commands.jobs.running)
         if session is not None:
@@ -159,6 +161,7 @@ class Footer:
             "context": self.context,
             "tokens": self.tokens,
             "cost": self.cost,
+            "next_price": self.next_price,
             "jobs": self.jobs,
             "branch": self.branch,
             "folder": str(self.folder or ""),
@@ -216,15 +219,10 @@ class Footer:
         return figures | {
             "context": "" if self.context is None else f"{self.context}%",
             "tokens": format_tokens(self.tokens),
-            "cost": self._format_cost(),
+            "cost": format_least(self.cost, self.known_cost),
             "jobs": pluralize(self.jobs, "job") if self.jobs else "",
             "folder": "" if self.folder is None else short_path(self.folder),
         }
-
-    def _format_cost(self) -> str:
-        if self.cost is not None:
-            return format_dollars(self.cost)
-        return "cost unknown" if self.spent in ("", "unknown") else self.spent
 
     def _pieces(self) -> list[_Piece]:
         """Return the parts of the line from left to right; the model and the mode have the largest weights."""
@@ -246,6 +244,7 @@ class Footer:
             _Piece(context, style, 3),
             _Piece(figures["jobs"], "class:footer.busy", 4),
             _Piece(figures["cost"], style, 5),
+            _Piece(self.next_price, style, 5),
             _Piece(self.busy, "class:footer.busy", 2),
         ]
 

@@ -54,6 +54,7 @@ ACTIONS = (
     Action("stop", ("c-c",), "clear the line, then the queue, then interrupt; twice to quit", True),
     Action("next_mode", ("s-tab",), "switch mode: ask, edits, plan", True),
     Action("expand", ("c-o",), "unfold the last output, then all of the turn, then none", True),
+    Action("left_turns", ("f4",), "list the turns that are not sent any more"),
     Action("steer", ("c-t",), "send the line to the running turn", True),
     Action("newline", ("c-j", "escape enter"), "new line; so does \\ at the end of a line", True),
     Action("edit_queued", ("up",), "on an empty line: edit the newest queued line"),
@@ -145,7 +146,7 @@ class KeyMap:
         """Return the keys where lines are read whole: only the one that the terminal turns into a signal."""
         keys = cls()
         keys._keys = dict.fromkeys(_DEFAULTS, ()) | {"interrupt": (parse_key("c-c"),)}
-        keys._commands = {"expand": "/expand"}
+        keys._commands = {"expand": "/expand", "left_turns": "/window left"}
         return keys
 
     def _find_problem(

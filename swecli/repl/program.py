@@ -65,5 +65,8 @@ class Program(Protocol):
     def show(self, event: Event) -> None:
         """Draw an event above the prompt, and update the footer from it."""
 
+    def measure_next(self) -> None:
+        """Update what the footer shows of the next request."""
+
     def background_changed(self) -> None:
         """Update the footer after a line or a background task started or ended."""

@@ -65,6 +65,7 @@ class REPL(Program):
             busy="starting",
             folder=start.cwd,
             template=settings.status_line,
+            shows_price=settings.next_price,
         )
         if settings.status_command:
             self.footer.command = StatusCommand(
@@ -279,6 +280,10 @@ class REPL(Program):
     def show(self, event: Event) -> None:
         self.renderer.show(event)
         self.footer.observe(event)
+
+    def measure_next(self) -> None:
+        self._startup.processor.measure_next()
+        self.prompt.redraw()
 
     def background_changed(self) -> None:
         self.footer.busy = "learning" if self._background.busy else ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from swecli.models.context import Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.session import Session
-from swecli.store.journal.reader import PIN, Reader
+from swecli.store.journal.reader import BROUGHT_BACK, PIN, Reader
 from swecli.store.journal.tables import MODEL_REQUEST
 from swecli.store.journal.values import clean_text
 from swecli.store.journal.writer import Writer
@@ -57,12 +57,9 @@ class ContextStore:
             raise BadInput(f"There is no turn T{interaction} in this session.", "See /window.")
         if interaction in session.context.pins:
             return
-        with self._database.write() as db:
-            fact = RetainedFact(PIN, str(interaction), "", interaction)
-            Writer(db).add_fact(session.id, fact)
+        self._mark(session, PIN, interaction)
         session.context.pins = tuple(sorted({*session.context.pins, interaction}))
-        with self._database.read() as db:
-            Reader(db).load_pinned(session)
+        self.load_marked(session)
 
     def unpin(self, session: Session, interaction: int) -> None:
         """Commit that an interaction is not pinned any more. Raises BadInput if it is not pinned."""
@@ -71,6 +68,37 @@ class ContextStore:
         with self._database.write() as db:
             Writer(db).remove_fact(session.id, PIN, str(interaction))
         session.context.pins = tuple(pin for pin in session.context.pins if pin != interaction)
+
+    def bring_back(self, session: Session, interaction: int) -> None:
+        """Commit that the next turn quotes an interaction, unless it is to be quoted already."""
+        state = session.context
+        if interaction in state.brought_back:
+            return
+        self._mark(session, BROUGHT_BACK, interaction)
+        state.brought_back = tuple(sorted({*state.brought_back, interaction}))
+        self.load_marked(session)
+
+    def leave_out(self, session: Session, interactions: Iterable[int]) -> None:
+        """Commit that the next turn quotes these interactions no more."""
+        state = session.context
+        ended = set(state.brought_back) & set(interactions)
+        if not ended:
+            return
+        with self._database.write() as db:
+            writer = Writer(db)
+            for interaction in ended:
+                writer.remove_fact(session.id, BROUGHT_BACK, str(interaction))
+        state.brought_back = tuple(each for each in state.brought_back if each not in ended)
+
+    def load_marked(self, session: Session) -> None:
+        """Load the messages of the interactions that are pinned or brought back, unless they are loaded."""
+        with self._database.read() as db:
+            Reader(db).load_pinned(session)
+
+    def _mark(self, session: Session, kind: str, interaction: int) -> None:
+        with self._database.write() as db:
+            fact = RetainedFact(kind, str(interaction), "", interaction)
+            Writer(db).add_fact(session.id, fact)
 
     def keep(self, session: Session, facts: Iterable[RetainedFact]) -> None:
         """Commit facts; a fact replaces one of the same kind and key, and removes it if its text is empty."""

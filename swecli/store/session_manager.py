@@ -538,6 +538,19 @@ class SessionManager:
         with self.database.read() as db:
             return read_outline(db, session.id, first, last)
 
+    def turn_sizes(self, first: int, last: int) -> dict[int, int]:
+        """Return the stored tokens of this session's turns from the `first` to the `last`, by number."""
+        # late: as above
+        from swecli.store.sessions.outline import read_sizes
+
+        with self.database.read() as db:
+            return read_sizes(db, self.session.id, first, last)
+
+    def read_turn(self, number: int) -> list[ChatMessage]:
+        """Return the messages of a turn of this session, with their calls."""
+        with self.database.read() as db:
+            return Reader(db).turn(self.session.id, number)
+
     def open_findings(self, paths: Iterable[str]) -> list[Finding]:
         """Return the open review findings in these files of the session's project."""
         names = list(paths)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from swecli.models.errors import BadInput
+from swecli.models.message import Usage
+from swecli.models.request_parts import PartSizes, read_parts
+from swecli.store.journal.reader import USAGE, Reader
+from swecli.store.journal.tables import MODEL_REQUEST
 from swecli.store.sqlite.database import Database
 from swecli.store.views import run_query
 
@@ -24,6 +29,43 @@ _FAILED = "count(CASE WHEN approved IS NOT 0 AND error IS NOT 'cancelled' THEN e
 _GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
 _DAY = "date(created_at, 'localtime')"
 Spending = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRequest:
+    """A request of a session with what was paid for it."""
+
+    model: str
+    purpose: str  # as it is stored: that of another version may be none of `Purpose`
+    interaction: int
+    step: int
+    usage: Usage
+    cost: float | None  # US dollars; None if its price is not known
+    parts: PartSizes  # {} if they are not stored
+    answered_at: datetime
+
+
+def paid_requests(database: Database, session_id: str) -> list[PaidRequest]:
+    """Return the requests of a session in the order in which they were answered, those of undone turns too."""
+    names = ("model", "purpose", "interaction", "step", "cost", "extra", "created_at", *USAGE)
+    source = "model_request WHERE session_id = ? ORDER BY id"
+    requests: list[PaidRequest] = []
+    with database.read() as db:
+        for row in Reader(db).select(MODEL_REQUEST, names, source, (session_id,)):
+            extra = row["extra"]
+            requests.append(
+                PaidRequest(
+                    model=row["model"],
+                    purpose=row["purpose"],
+                    interaction=row["interaction"],
+                    step=row["step"],
+                    usage=Usage(**{name: row[name] for name in USAGE}),
+                    cost=row["cost"],
+                    parts=read_parts(extra.get("parts") if isinstance(extra, dict) else None),
+                    answered_at=row["created_at"],
+                )
+            )
+    return requests
 
 
 def session_spending(database: Database, session_id: str) -> Spending:

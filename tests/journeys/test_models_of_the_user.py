@@ -55,3 +55,34 @@ def test_an_invalid_model_table_is_an_error_that_does_not_print_the_key(own_home
     assert (
         "key_command sh printed more than one line" in swecli("-p", "hello", "-m", "work").complaint
     )
+
+
+def test_two_accounts_at_one_service_are_told_apart_in_what_was_spent(own_home: Path) -> None:
+    with (
+        StrictProvider([Reply("Mine.")], key="k-mine") as mine,
+        StrictProvider([Reply("Theirs."), Reply("Again.")], key="k-work") as work,
+    ):
+        (own_home / "swecli").mkdir()
+        (own_home / "swecli" / "config.toml").write_text(f"""
+learn = false
+[models.mine]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{mine.openai_base}"
+key_env = "MY_KEY"
+[models.work]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{work.openai_base}"
+key_env = "WORK_KEY"
+""")
+        environ = {"MY_KEY": "k-mine", "WORK_KEY": "k-work"}
+        assert swecli("-p", "one", "-m", "mine", environ=environ).code == 0
+        assert swecli("-p", "two", "-c", "-m", "work", environ=environ).code == 0
+        assert swecli("-p", "three", "-c", "-m", "work", environ=environ).code == 0
+        spent = swecli("cost", "--json", environ=environ).json
+        stats = swecli("stats", "1", "--json", environ=environ).json
+    for found in (spent, stats):
+        assert {row["name"]: row["requests"] for row in found["models"]} == {"mine": 1, "work": 2}
+        assert all(row["cost"] > 0 for row in found["models"])
+    assert spent["full_window"]["requests"] == 3

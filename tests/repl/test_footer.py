@@ -48,7 +48,7 @@ def test_the_footer_of_the_demo_fits_40_columns() -> None:
 
 
 def test_an_unknown_cost_is_shown_as_unknown() -> None:
-    assert footer_text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("cost unknown")
+    assert footer_text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("price not known")
 
 
 def test_unknown_figures_are_left_out() -> None:

@@ -34,4 +34,5 @@ def test_the_known_part_of_a_cost_is_kept_beside_the_unknown_one() -> None:
     known = UsageTotals(Usage(1), 0.5, 1, known_cost=0.5)
     unknown = UsageTotals(Usage(2), None, 1, unpriced=1)
     total = known + known + unknown
-    assert format_spent(total.cost, total.known_cost, total.unpriced) == "$1.00 + 1 request unknown"
+    spent = format_spent(total.cost, total.known_cost, total.unpriced)
+    assert spent == "at least $1.00 (price of 1 request not known)"

@@ -12,6 +12,7 @@ from swecli.models.events import Event
 from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
+from swecli.repl.input.action_list import ActionList
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
@@ -57,6 +58,18 @@ class ScriptedContext(CommandContext):
         self.left = True
 
     working = False
+    has_lists = True
+
+    async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
+        """Return what the next pick says: the number of an option, and the key that is pressed on it, as "2 b"; None
+        closes the list."""
+        self.titles.append(actions.title)
+        self.offered.append([(option.key, option.label) for option in actions.options])
+        pick = self._picks.pop(0)
+        if pick is None:
+            return None
+        number, _, key = pick.partition(" ")
+        return int(number) - 1, key
 
     def show(self, event: Event) -> None:
         self.renderer.show(event)

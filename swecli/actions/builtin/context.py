@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from swecli.actions.left_turns import WINDOW_WORDS, back, left
 from swecli.actions.prompt import FULL, outline_next, show_prompt
 from swecli.actions.turn_pieces import complete_turns
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
@@ -29,6 +30,8 @@ _SIZES = (
     ("5+3", "5 turns, growing to 8 before it is cut back"),
     ("full", "everything"),
     ("auto", "as many as fit the query"),
+    ("left", "the turns that are not sent any more"),
+    ("back", "T3: send that turn again, with the next request only"),
 )
 
 
@@ -53,6 +56,7 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
         value["next"] = asdict(next_cut)
         lines += [
             _format_turns(session, control.preview()),
+            *_format_brought_back(session, meter),
             *_format_left_out(runtime, next_cut),
             *_format_plan(next_cut),
         ]
@@ -102,13 +106,23 @@ def _format_turns(session: Session, preview: WindowPreview) -> str:
     return f"{line}, {stored} stored" if stored else line
 
 
+def _format_brought_back(session: Session, meter: Meter) -> Iterator[str]:
+    """Yield which turns go with the next request again, with what they take there."""
+    sizes = dict(meter.parts)
+    for number in session.context.brought_back:
+        if tokens := sizes.get(f"brought back {number}"):
+            yield f"  T{number} goes with it again, this once: {format_tokens(tokens)} tokens"
+
+
 def _format_left_out(runtime: Runtime, next_cut: ReductionPlan) -> Iterator[str]:
     """Yield what is not in the next request, and why: the turns before the window, and what was shortened."""
     rows = runtime.sessions.context.log(runtime.session, _MAX_REDUCTIONS)
     present = [row for row in rows if not row.undone and row.how not in (BEGIN, UNDO)]
     cuts = [row.detail for row in present if row.epoch is not None]
     reasons = [next_cut.why] if next_cut.removes and next_cut.is_made else cuts[:1]
-    yield from (f"  left out because: {reason}. /pin keeps a turn" for reason in reasons if reason)
+    for reason in reasons:
+        if reason:
+            yield f"  left out because: {reason}. /window left shows which, /pin keeps one"
     for row in present:
         if row.epoch is None:
             size = f"{format_tokens(row.before)} → {format_tokens(row.after)} tokens"
@@ -201,7 +215,7 @@ def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 _WINDOW = Words(
-    "[N|N+S|full|auto] · preview N",
+    "[N|N+S|full|auto] · preview N · left [T3] · back T3",
     "the new window (default: show the present one)",
     "?",
     shell_name="N|N+S|full|auto",
@@ -217,11 +231,17 @@ _PREVIEW = Flag("--preview", "only show what would be removed, in tokens")
     is_command=True,
     during_turn=True,
 )
-def window(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def window(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Show or change how many past turns are sent
 
-    In a session the word "preview" in front is the flag. Raises BadInput.
+    In a session the word "preview" in front is the flag, and "left" and "back" are the actions of that name. Raises
+    BadInput.
     """
+    word, _, rest = asked.text.partition(" ")
+    if word in WINDOW_WORDS:
+        action = WINDOW_WORDS[word]
+        request = action.read(rest, word, asked.folder)
+        return await action.perform(runtime, replace(request, face=asked.face, prefix=asked.prefix))
     is_preview = _PREVIEW.name in asked.flags or asked.text.startswith("preview")
     text = asked.text.removeprefix("preview").strip()
     present = runtime.session.window
@@ -328,7 +348,7 @@ plan, detail = (
 context = Family(
     "context",
     "Show what the next request contains and what was removed",
-    (show, detail, plan, why, log, undo, pin, unpin, window, prompt, compact),
+    (show, detail, plan, why, log, undo, left, back, pin, unpin, window, prompt, compact),
     default="show",
     aliases=("tokens",),
 )

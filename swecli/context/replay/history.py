@@ -15,7 +15,7 @@ from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from swecli.models.context import Reduction, WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec
-from swecli.models.notes import SituationNote
+from swecli.models.notes import BroughtBackNote, SituationNote
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 
@@ -46,6 +46,7 @@ class PastTurn:
     window: WindowSpec | None = None  # the setting then; None: unknown
     stored: tuple[ApiMessage, ...] = ()  # the first request as sent; (): unknown
     situation: tuple[SituationNote, ...] = ()  # what held when it began
+    brought_back: tuple[int, ...] = ()  # earlier turns that its query quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ def _read_turn(number: int, messages: Sequence[ChatMessage], not_before: float) 
         sent=query.content if query.sent is None else query.sent,
         steps=tuple(steps) or (PastStep(now),),
         images=tuple(query.images or ()),
+        brought_back=tuple(note.turn for note in query.notes if isinstance(note, BroughtBackNote)),
     )
 
 

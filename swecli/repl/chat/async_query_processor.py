@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
 from swecli.models.events import (
@@ -17,8 +18,19 @@ from swecli.models.events import (
 from swecli.repl.program import Program
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
+if TYPE_CHECKING:
+    from swecli.agent.agent import Agent
+
 _OUTPUT = (TextDelta, ReasoningDelta, ToolStarted)  # what a user waits for
 _SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
+
+
+def _format_price(agent: Agent) -> str:
+    """Return the price of the next request in few words."""
+    # late: shown to those who ask for it
+    from swecli.actions.next_price import price_next
+
+    return price_next(agent).short
 
 
 class AsyncQueryProcessor:
@@ -29,11 +41,12 @@ class AsyncQueryProcessor:
 
     def measure_next(self) -> None:
         """After the first request, show in the footer how full the next one will be, as `/context` does. Its tokens may
-        be estimated."""
+        be estimated. If the user asked for it, show its price too, also of the first one."""
         footer = self._program.footer
+        agent = self._program.agent
+        footer.next_price = _format_price(agent) if footer.shows_price else ""
         if footer.context is None:
             return
-        agent = self._program.agent
         request = agent.prepare("").request
         session = agent.sessions.current_session
         if session is not None:

@@ -18,6 +18,7 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from swecli.actions.editor import run_editor
 from swecli.models.errors import BadInput
+from swecli.repl.input.action_list import ActionList
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap
@@ -66,6 +67,7 @@ class DumbPrompt:
 
     color = False
     link_root = None
+    has_lists = False  # `choose` takes a number, and no key acts on a line
     has_terminal = True  # which another program could be given
     is_asking = False  # no live line hides what it asks
 
@@ -210,6 +212,10 @@ class DumbPrompt:
             if index is not None:
                 self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
         return default
+
+    async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
+        """Choose nothing: see `has_lists`."""
+        return None
 
     async def ask_text(self, label: str) -> str | None:
         self.write(f"{sanitize(label)} ")

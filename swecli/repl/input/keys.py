@@ -103,6 +103,7 @@ def make_keys(
 
     keys.bind("next_mode", _TYPING & ~has_completions)(lambda _: program.footer.cycle_mode())
     keys.bind("expand", _TYPING)(lambda _: program.unfold())
+    keys.bind("left_turns", _TYPING)(lambda _: program.submit("/window left"))
     keys.bind("suspend", _ALWAYS)(lambda event: event.app.suspend_to_background())
 
     @keys.bind("edit_queued", _TYPING & _EMPTY & has_queue)

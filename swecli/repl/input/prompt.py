@@ -35,6 +35,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from swecli.actions.editor import run_editor
+from swecli.repl.input.action_list import ActionList
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.input.completer import CommandSource, LineCompleter
 from swecli.repl.input.early_keys import keep_early_keys
@@ -91,6 +92,8 @@ class _RestoredMark(Processor):
 
 class PromptLine:
     """The input line; `keyboard` and `output` replace the terminal."""
+
+    has_lists = True  # whose highlighted line a key acts on
 
     def __init__(
         self,
@@ -267,13 +270,23 @@ class PromptLine:
                 Question(title, options, guarded=guarded, default=default, stop=stop)
             )
         else:
-            draft = self.buffer.document
-            self.buffer.document = Document()
-            try:
-                answer = await self._ask(Picker(title, options, details))
-            finally:
-                self.buffer.document = draft
+            answer = await self._ask_without_draft(Picker(title, options, details))
         return answer if isinstance(answer, int) else None
+
+    async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
+        """Return the index of the option that a key was pressed on, and the key; None if the list was closed. The draft
+        is restored."""
+        answer = await self._ask_without_draft(actions)
+        return (answer, actions.pressed) if isinstance(answer, int) else None
+
+    async def _ask_without_draft(self, question: Question) -> int | str | None:
+        """Ask with an empty input line, and restore what was in it."""
+        draft = self.buffer.document
+        self.buffer.document = Document()
+        try:
+            return await self._ask(question)
+        finally:
+            self.buffer.document = draft
 
     def _stop_question(self) -> None:
         """Interrupt the line that asks; a question of something else is not answered."""

@@ -47,11 +47,12 @@ def _format_cost(cost: float | None) -> str:
     return format_dollars(cost) if cost else "no cost"
 
 
-def render_remark(event: Event) -> RenderableType | None:
-    """Render an event that does not belong to the turn's text or calls; None if it has no lines."""
+def render_remark(event: Event, left_hint: str = "") -> RenderableType | None:
+    """Render an event that does not belong to the turn's text or calls; None if it has no lines. `left_hint` says how
+    to see the turns that left the window."""
     match event:
         case WindowApplied():
-            return _render_window(event)
+            return _render_window(event, left_hint)
         case PlaybookUpdated():
             return _render_playbook_update(event)
         case ReviewEvent():
@@ -74,9 +75,10 @@ def _render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
     return add_prefix(Text(text), "✎ ") if text else None
 
 
-def _render_window(event: WindowApplied) -> RenderableType | None:
+def _render_window(event: WindowApplied, left_hint: str) -> RenderableType | None:
     if not event.removed:
         return None
     kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
     ones = "one" if event.removed == 1 else "ones"
-    return Text(f"keeping {kept} ({event.removed:,} older {ones} left out)", style="quiet")
+    remark = f"keeping {kept} ({event.removed:,} older {ones} left out)"
+    return Text(" · ".join(filter(None, (remark, left_hint))), style="quiet")

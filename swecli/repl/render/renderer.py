@@ -46,6 +46,7 @@ class Renderer:
         self._clock = clock
         self._stop_hint = screen.keys.hint("interrupt", "to interrupt")
         self._expand_hint = screen.keys.hint("expand", "to expand")
+        self._left_hint = screen.keys.hint("left_turns", "to list")
         self._activity = Activity(clock, self._stop_hint)
         self._stream: MarkdownStream | None = None
         self._is_retrying = False  # the running step was sent again
@@ -225,7 +226,7 @@ class Renderer:
             case events.StepRetried():
                 self._show_retry(event)
             case _:
-                self._print_remark(event_lines.render_remark(event))
+                self._print_remark(event_lines.render_remark(event, self._left_hint))
 
     def _show_retry(self, event: events.StepRetried) -> None:
         """Print the first retry of a step, and one that discards text; the live line counts the others."""

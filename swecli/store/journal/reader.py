@@ -35,6 +35,7 @@ _SESSION_INFO = (
     "id", "title", "directory", "model", "created_at", "updated_at", "interactions", "messages", "cost", "first_query",
 )  # fmt: skip
 PIN = "pin"
+BROUGHT_BACK = "brought_back"
 _FIRST_QUERY = 200  # characters of the first query that are stored for lists
 NEWEST = 12  # interactions that are loaded, unless the epoch holds more
 _NEWEST_FIRST = "updated_at DESC, number DESC"
@@ -295,14 +296,19 @@ class Reader:
 
     @_report_damage()
     def load_pinned(self, session: Session) -> None:
-        """Load the messages of pinned interactions that are not in `session.messages`."""
+        """Load the messages of pinned and brought back interactions that are not in `session.messages`."""
         context = session.context
-        pins = set(context.pins)
+        pins = {*context.pins, *context.brought_back}
         if context.epoch is not None:
             pins |= set(context.epoch.pins)
         loaded = {message.interaction for message in session.messages}
         for pin in pins - loaded - context.pinned.keys():
             context.pinned[pin] = self._messages(session.id, pin, pin)
+
+    @_report_damage()
+    def turn(self, session_id: str, number: int) -> list[ChatMessage]:
+        """Load the messages of one interaction, in order, with their calls."""
+        return self._messages(session_id, number, number)
 
     def _messages(self, session_id: str, first: int, last: int) -> list[ChatMessage]:
         """Load the messages of the interactions from `first` to `last`, in order, with their calls."""
@@ -330,8 +336,9 @@ class Reader:
         of_session = "survivor WHERE session_id = ? ORDER BY id"
         rows = self.select(SURVIVOR, SURVIVOR.fields, of_session, (session_id,))
         facts = [RetainedFact(**row) for row in rows]
-        state.pins = tuple(sorted(fact.interaction for fact in facts if fact.kind == PIN))
-        state.keep(fact for fact in facts if fact.kind != PIN)
+        state.pins = _interactions_of(facts, PIN)
+        state.brought_back = _interactions_of(facts, BROUGHT_BACK)
+        state.keep(fact for fact in facts if fact.kind not in (PIN, BROUGHT_BACK))
         turns = "model_request WHERE session_id = ? AND purpose = 'turn' ORDER BY id DESC LIMIT 1"
         names = (*MODEL_REQUEST.fields, *USAGE, "created_at")
         for row in self.select(MODEL_REQUEST, names, turns, (session_id,)):
@@ -413,6 +420,11 @@ class Reader:
             " + (SELECT coalesce(max(turned), 0) FROM delta)"
         )
         return int(self.db.execute(question).fetchone()[0])
+
+
+def _interactions_of(facts: Sequence[RetainedFact], kind: str) -> tuple[int, ...]:
+    """Return the interactions that facts of this kind mark, in ascending order."""
+    return tuple(sorted(fact.interaction for fact in facts if fact.kind == kind))
 
 
 def is_other_process(pid: int) -> bool:

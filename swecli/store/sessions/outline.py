@@ -25,6 +25,14 @@ _CHANGED = (
     " AND json_extract(c.effects, '$.changed') IS NOT NULL ORDER BY c.id"
 )
 
+_SIZES = (
+    "SELECT interaction, coalesce(tokens, 0) FROM message WHERE session_id = :session"
+    " AND interaction BETWEEN :first AND :last"
+    " UNION ALL SELECT m.interaction, coalesce(c.tokens, 0)"
+    " FROM message AS m JOIN tool_call AS c ON c.message_id = m.id"
+    " WHERE m.session_id = :session AND m.interaction BETWEEN :first AND :last"
+)
+
 
 def read_outline(
     db: sqlite3.Connection, session_id: str, first: int, last: int
@@ -40,6 +48,16 @@ def read_outline(
         files = tuple(changed.get(number, ()))
         turns.append(EarlierTurn(number, redact(query), files, outcome))
     return turns
+
+
+def read_sizes(db: sqlite3.Connection, session_id: str, first: int, last: int) -> dict[int, int]:
+    """Return the tokens of the turns from the `first` to the `last`: of their messages, and of the results of their
+    calls, as they were counted when they were stored."""
+    span = {"session": session_id, "first": first, "last": last}
+    sizes: dict[int, int] = {}
+    for number, tokens in db.execute(_SIZES, span):
+        sizes[number] = sizes.get(number, 0) + tokens
+    return sizes
 
 
 def _describe_outcome(status: str | None, mark: str | None, reason: str | None) -> str:

@@ -1,11 +1,13 @@
-"""`/prompt` and `/compact` in a session: long texts in portions, and the events of a summary as they come."""
+"""`/prompt`, `/window` and `/compact` in a session: long texts in portions, turns to choose, events as they come."""
 
 from __future__ import annotations
 
-from swecli.actions.builtin.context import compact, prompt, show
+from swecli.actions.builtin.context import compact, prompt, show, window
+from swecli.actions.left_turns import left
 from swecli.actions.prompt import FULL
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
+from swecli.repl.commands.left_turns import choose_left_turn
 from swecli.repl.render.excerpt import lines_of
 
 
@@ -31,3 +33,11 @@ async def _prompt(ctx: CommandContext, args: str) -> None:
         ctx.screen.note(f"/prompt {' '.join([FULL, args])}".rstrip() + " prints all of it")
     command = f"swecli context prompt {args}".rstrip()
     ctx.screen.note(f"{command} --json prints it for programs")
+
+
+@in_own_form(window)
+async def _window(ctx: CommandContext, args: str) -> None:
+    if args.split() == [left.name] and ctx.asker.has_lists:
+        await choose_left_turn(ctx)
+    else:
+        ctx.report(await perform(ctx, window, args))

@@ -1,39 +1,40 @@
-"""`/cost` and `/stats`: what was spent."""
+"""`/cost` and `/stats`: what was spent, and what the next request will cost."""
 
 from __future__ import annotations
 
+from swecli.actions.builtin.cost import BESIDE, cost
 from swecli.actions.builtin.stats import DAYS, stats
-from swecli.models.counts import parse_count, pluralize
-from swecli.models.money import format_spent
-from swecli.repl.commands.actions import in_own_form
-from swecli.repl.commands.base import CommandContext, command
-
-_BUCKETS = (
-    ("input", "input (uncached)"),
-    ("cache_read", "cache reads"),
-    ("cache_write", "cache writes"),
-    ("output", "output"),
-    ("reasoning", "reasoning"),
-)
+from swecli.models.counts import parse_count
+from swecli.repl.commands.actions import in_own_form, perform
+from swecli.repl.commands.base import CommandContext
 
 
-@command(aliases=("usage",), concurrent="*")
+@in_own_form(cost)
 async def _cost(ctx: CommandContext, args: str) -> None:
-    """Show this session's tokens and cost, by model, cause and tool"""
     # late: not needed to declare a command
-    from swecli.actions.spending import format_tables
-    from swecli.store.spending import session_spending
+    from swecli.actions.spending import format_session
 
-    runtime = ctx.runtime
-    totals = runtime.sessions.totals()
-    rows = [(words, f"{getattr(totals.usage, name):>12,}") for name, words in _BUCKETS]
-    ctx.screen.columns([*rows, ("total tokens", f"{totals.usage.total:>12,}")])
-    cost = format_spent(totals.cost, totals.known_cost, totals.unpriced)
-    requests = pluralize(totals.requests, "request")
-    ctx.screen.line(f"{requests} · cost {cost}")
-    spending = session_spending(runtime.sessions.database, runtime.session.id)
-    for line in format_tables(spending, ctx.screen.width):
-        ctx.screen.line(line)
+    if args == BESIDE:
+        _switch_price(ctx)
+    elif args:
+        ctx.report(await perform(ctx, cost, args))
+    else:
+        for line in format_session(ctx.runtime, ctx.screen.width).lines:
+            if line.startswith("  "):
+                ctx.screen.detail(line.strip())
+            else:
+                ctx.screen.line(line)
+
+
+def _switch_price(ctx: CommandContext) -> None:
+    """Show the price of the next request in the footer from now on, or no more."""
+    footer = ctx.program.footer
+    footer.shows_price = not footer.shows_price
+    if footer.shows_price:
+        ctx.program.measure_next()
+        ctx.screen.note("the price of the next request stands below the prompt now")
+    else:
+        ctx.screen.note("the price of the next request is not shown any more")
 
 
 @in_own_form(stats)
