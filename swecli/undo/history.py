@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
 from swecli.file_names import write_name
+from swecli.models.changed_files import LineCounts
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, StoreError
 from swecli.store.journal.reader import is_other_process
@@ -250,16 +252,47 @@ class TurnHistory:
                 return message.content
         return ""
 
-    def diff(self, first: int, last: int) -> list[tuple[str, str]]:
-        """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
+    def goal_turns(self) -> tuple[int, int] | None:
+        """Return the numbers of the first and the last turn of the session's newest goal, None if it has none."""
+        self._sessions.load_back_to(1)
+        goals = {
+            message.interaction: message.goal
+            for message in self._sessions.session.messages
+            if message.is_query and message.goal
+        }
+        if not goals:
+            return None
+        newest = goals[max(goals)]
+        numbers = [number for number, goal in goals.items() if goal == newest]
+        return min(numbers), max(numbers)
+
+    def count_lines(self, first: int, last: int) -> list[LineCounts]:
+        """Return the files that these turns have changed, each with its lines before and after them."""
+        counts: list[LineCounts] = []
+        for change in self._net_changes(first, last):
+            if not stat.S_ISDIR(change.before.mode or change.after.mode):
+                name = self.relative(change.path)
+                before = self._count(change.before)
+                counts.append(LineCounts(name, before, self._count(change.after)))
+        return counts
+
+    def _count(self, state: FileState) -> int | None:
+        if not state.mode:
+            return None
+        text = self._read(state)
+        return 0 if text is None else len(text.text.splitlines())
+
+    def _net_changes(self, first: int, last: int) -> list[FileChange]:
+        """Return the changes of these turns that are not undone, of each file that differs one."""
         ends: dict[str, FileChange] = {}
         for change in self._changes.load(self._sessions.session, first, last):
-            ends[change.path] = FileChange(
-                change.path, ends.get(change.path, change).before, change.after
-            )
-        return [
-            self._diff_file(change) for change in ends.values() if change.before != change.after
-        ]
+            before = ends.get(change.path, change).before
+            ends[change.path] = FileChange(change.path, before, change.after)
+        return [change for change in ends.values() if change.before != change.after]
+
+    def diff(self, first: int, last: int) -> list[tuple[str, str]]:
+        """Return the changes of these turns that are not undone: per file a line, and a unified diff of texts or ""."""
+        return [self._diff_file(change) for change in self._net_changes(first, last)]
 
     def _diff_file(self, change: FileChange) -> tuple[str, str]:
         name = self.relative(change.path)

@@ -150,6 +150,9 @@ class Writer:
         number = message.interaction
         self.db.execute("DELETE FROM message WHERE id = ?", (message.id,))
         self.db.execute(f"DELETE FROM interaction WHERE {_OF_TURN}", (session_id, number))
+        for table in ("file_change", "lasting_change"):  # recorded before the turn began
+            of_turn = f"DELETE FROM {table} WHERE session_id = ? AND interaction = ?"
+            self.db.execute(of_turn, (session_id, number))
         # another process may have added to the session
         counted = (
             "UPDATE session SET messages = messages - 1,"

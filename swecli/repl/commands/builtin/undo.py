@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, UndoResult
 
 
+_GOAL = "goal"  # in place of a number of turns
 _MAX_QUOTED = 60  # characters of a message
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
@@ -39,14 +40,16 @@ _CONFLICT_ANSWERS = {
 
 
 @command(
-    usage=f"[N] {_PARTS_USAGE}",
-    complete=lambda runtime: list(_RESTORES.items()),
+    usage=f"[N | {_GOAL}] {_PARTS_USAGE}",
+    complete=lambda runtime: [*_RESTORES.items(), (_GOAL, "all turns of the last goal")],
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
-    """Undo the last turn (or the last N): files, conversation, window, playbook"""
+    """Undo the last turn (or the last N, or the last goal): files, conversation, window, playbook"""
     history = _require_history(ctx)
     word, parts = _parse_args(args)
     turns = ctx.runtime.session.interactions
+    if word == _GOAL:
+        word = str(turns - _first_of_goal(history, turns) + 1)
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.",
@@ -56,6 +59,22 @@ async def _undo(ctx: CommandContext, args: str) -> None:
     if await _was_changed_elsewhere(ctx):
         return
     await _run_undo(ctx, history, turns - int(word or 1) + 1, parts)
+
+
+def _first_of_goal(history: TurnHistory, newest: int) -> int:
+    """Return the first turn of the session's last goal. Raises BadInput if turns follow the goal: nobody asked to undo
+    these."""
+    goal_turns = history.goal_turns()
+    if goal_turns is None:
+        raise BadInput("There is no goal to undo in this session.", "/goal COMMAND sets one.")
+    first, last = goal_turns
+    if last < newest:
+        later = pluralize(newest - last, "later turn")
+        raise BadInput(
+            f"The last goal is T{first} to T{last}, and {later} would go with it.",
+            f"/rewind T{first} undoes both.",
+        )
+    return first
 
 
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
