@@ -26,11 +26,11 @@ class GoalOutcome(StrEnum):
 
 _ENDS = {
     GoalOutcome.MET: "goal met",
-    GoalOutcome.MET_BEFORE: "goal met already",
-    GoalOutcome.TURNS: "goal not met: the limit of turns is reached",
-    GoalOutcome.BUDGET: "goal not met: the limit of dollars is reached",
-    GoalOutcome.TIME: "goal not met: the limit of minutes is reached",
-    GoalOutcome.FAILED: "goal not met: the turn did not end well",
+    GoalOutcome.MET_BEFORE: "goal met already: the model was not asked",
+    GoalOutcome.TURNS: "goal not met: its limit of turns is reached",
+    GoalOutcome.BUDGET: "goal not met: its limit of dollars is reached",
+    GoalOutcome.TIME: "goal not met: its limit of minutes is reached",
+    GoalOutcome.FAILED: "goal not met: its last turn failed",
     GoalOutcome.REFUSED: "goal not met: its command did not run",
     GoalOutcome.STOPPED: "goal stopped",
 }
@@ -59,7 +59,7 @@ class GoalChecked(Event):
     def describe(self) -> str:
         parts = [f"turn {self.turn} of {self.turns}" if self.turn else "before the first turn"]
         if self.passed:
-            parts.append(f"{self.command} passed, twice in a row")
+            parts.append("passed twice in a row")
         elif self.has_flapped:
             parts.append(f"passed once, then failed: {self.line}")
         else:
@@ -95,17 +95,10 @@ class GoalEnded(Event):
         """Whether the command passes."""
         return self.outcome in (GoalOutcome.MET, GoalOutcome.MET_BEFORE)
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether it is met, and nothing about it is to be looked at."""
-        return self.is_met and not self.lost
-
     def describe(self) -> str:
-        if self.outcome is GoalOutcome.MET_BEFORE:
-            return f"goal met already: {self.command} passes, the model was not asked"
-        line = f"{_ENDS[self.outcome]} · {self.command}"
+        line = _ENDS[self.outcome]
         if self.reason:
-            line += f" · {self.reason}"
+            line += f": {self.reason}"
         line += f" · {pluralize(self.turns, 'turn')} · {format_dollars(self.cost)}"
         if self.lost:
             lost = join_names([file.describe_loss() for file in self.lost])
