@@ -70,8 +70,9 @@ def _first_of_goal(history: TurnHistory, newest: int) -> int:
     first, last = goal_turns
     if last < newest:
         later = pluralize(newest - last, "later turn")
+        turns = f"T{first}" if first == last else f"T{first} to T{last}"
         raise BadInput(
-            f"The last goal is T{first} to T{last}, and {later} would go with it.",
+            f"The last goal is {turns}, and {later} would go with it.",
             f"/rewind T{first} undoes both.",
         )
     return first
