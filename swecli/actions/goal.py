@@ -28,6 +28,7 @@ from swecli.models.events import (
 from swecli.models.goal_events import GoalChecked, GoalEnded, GoalOutcome
 from swecli.models.ids import uuid7
 from swecli.models.message import GOAL, Ask
+from swecli.text import one_line
 
 if TYPE_CHECKING:
     from swecli.agent.request_builder import Turn
@@ -39,17 +40,19 @@ _FLAGS = {
     "--budget-usd": "goal_budget_usd",
     "--minutes": "goal_minutes",
 }
-_MAX_QUOTED = 80  # characters of a word in an error
+_MAX_QUOTED = 80  # characters of a flag or a command in a line
 # A turn that ended like this is followed by another one; after the others, which the service, a hook or the user ended,
 # another one would end alike.
 _GOES_ON: tuple[FinishReason, ...] = ("done", "max_turns", "max_budget", "loop", "length")
+_BEGUN = "The user has set a goal"
+_NOT_MET = "The goal is not met yet"
 _TASK = (
-    "The user has set a goal: the command `{command}` has to exit with 0. It is run in the workspace after each of "
-    "your turns, and you get its output, until it passes or a limit is reached. Only the command decides whether the "
-    "goal is met: do not say that it is. Make it pass by what it checks. Files that you delete or make shorter on the "
-    "way are named to the user, tests too, so do not remove or weaken what it runs."
+    "{state}: the command `{command}` has to exit with 0. It is run in the workspace after each of your turns, and you "
+    "get its output, until it passes or a limit is reached. Only the command decides whether the goal is met: do not "
+    "say that it is. Make it pass by what it checks. Files that you delete or make shorter on the way are named to the "
+    "user, tests too, so do not remove or weaken what it runs."
 )
-_NOT_MET = "The goal is not met yet: the command `{command}` has to exit with 0."
+_REQUEST = "The goal began with this message of the user:"
 _FLAPPED = "It passed once and failed when it was run again, and it has to pass twice in a row."
 _RESULT = "Its result now:"
 
@@ -235,7 +238,10 @@ class GoalRun:
     async def _check(self, command: GoalCommand) -> tuple[CommandRun, bool]:
         """Run the command, and once more if it passes: one that passes and fails at random would end the goal by
         chance. Returns the last run, and whether the one before it passed."""
-        with self.face.working(f"Running {self.goal.command}"), self._recorded():
+        with (
+            self.face.working(f"Running {one_line(self.goal.command, _MAX_QUOTED)}"),
+            self._recorded(),
+        ):
             run = await command.run()
             has_passed = run.passed
             if has_passed:
@@ -272,8 +278,10 @@ class GoalRun:
     def _prepare(self, run: CommandRun, *, has_flapped: bool) -> Turn:
         """Return the next turn, whose message holds the output of the command."""
         goal = self.goal
-        template = _NOT_MET if self._turns else _TASK
-        parts = [template.format(command=goal.command)]
+        state = _NOT_MET if self._turns else _BEGUN
+        parts = [_TASK.format(state=state, command=goal.command)]
+        if self._turns and goal.prompt:  # which may have left the window
+            parts += [_REQUEST, goal.prompt]
         if has_flapped:
             parts.append(_FLAPPED)
         parts += [_RESULT, run.text]

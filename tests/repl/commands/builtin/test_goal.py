@@ -144,3 +144,13 @@ async def test_after_an_undo_of_its_last_turn_the_rest_of_a_goal_can_be_undone()
     await context.type("/undo goal")
     assert not Path("half").exists()
     assert context.runtime.session.interactions == 0
+
+
+async def test_a_goal_that_is_met_already_leaves_what_can_be_redone() -> None:
+    context = make_context(run_of("touch done"), "Now.")
+    await run_turn(context.runtime, "make it", learn=False)
+    await context.type("/undo")
+    assert not Path("done").exists()
+    await context.type("/goal true")
+    await context.type("/redo")
+    assert Path("done").exists()
