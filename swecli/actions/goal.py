@@ -67,6 +67,7 @@ class Goal:
     turns: int
     budget: float  # in US dollars
     minutes: float
+    has_own_budget: bool = False  # it was set, and has to be kept
     prompt: str = ""
     attachment: str = ""
 
@@ -81,6 +82,7 @@ class Goal:
             settings.goal_turns,
             settings.goal_budget_usd,
             settings.goal_minutes,
+            "goal_budget_usd" in settings.origins,
             prompt,
             attachment,
         )
@@ -102,7 +104,8 @@ class Goal:
                 raise UsageError(f"{flag} has no value.", f"For example: {flag} 5")
             flags[name] = SETTINGS[name].parse_words([value])
             rest = rest.lstrip()
-        changed = replace(settings, **flags)  # type: ignore[arg-type]  # parsed by its setting
+        origins = settings.origins | dict.fromkeys(flags, "flags")
+        changed = replace(settings, **flags, origins=origins)  # type: ignore[arg-type]  # parsed
         return cls.of(rest, f"/goal {args.strip()}", changed)
 
 
@@ -126,6 +129,7 @@ class GoalFace(Protocol):
 class _TurnReport:
     """What the events of a turn say."""
 
+    cost_before: float | None  # of the turns before it, in US dollars
     interaction: int = 0
     files: tuple[ChangedFile, ...] = ()
     failed: TurnFailed | None = None
@@ -193,7 +197,7 @@ class GoalRun:
         if not budget_problem(runtime.agent.model, settings):
             return
         price = f"The price of {runtime.agent.model.name} is unknown"
-        if "goal_budget_usd" in runtime.settings.origins or "--budget-usd" in self.goal.line:
+        if self.goal.has_own_budget:
             raise BadInput(f"{price}: the limit of dollars cannot be kept.", BUDGET_HINT)
         self.face.show(Notice(f"{price}: only the limits of turns and minutes hold", "warning"))
 
@@ -295,7 +299,7 @@ class GoalRun:
     async def _take_turn(self, turn: Turn) -> _TurnReport:
         """Run a turn, which may cost what is left of the budget."""
         agent = self.runtime.agent
-        report = _TurnReport()
+        report = _TurnReport(self._cost)
         left = None if self._cost is None else max(0.0, self.goal.budget - self._cost)
         self._turns += 1
         self._is_waiting = False
@@ -317,10 +321,10 @@ class GoalRun:
             case FilesChanged():
                 report.files = event.files
             case UsageReported():
-                is_known = self._cost is not None and event.cost is not None
-                self._cost = (self._cost or 0) + (event.cost or 0) if is_known else None
+                self._cost = _add(self._cost, event.cost)
             case TurnFinished():
                 report.finished = event
+                self._cost = _add(report.cost_before, event.cost)  # with all that it took
             case TurnFailed():
                 report.failed = event
             case _:
@@ -354,6 +358,11 @@ class GoalRun:
             round(seconds * 1000),
             reason,
         )
+
+
+def _add(cost: float | None, more: float | None) -> float | None:
+    """Return the sum of two costs, None if one is unknown."""
+    return None if cost is None or more is None else cost + more
 
 
 def _names(printed: str, name: str) -> bool:

@@ -135,12 +135,12 @@ class Parser(argparse.ArgumentParser):
         add("--input-format", choices=("text", "stream-json"), help=piped)
         schema = "with -p: the answer is JSON that follows this JSON schema"
         add("--json-schema", metavar="FILE", help=schema)
-        add("--no-color", action="store_const", const=False, dest="color", help="no colours")
         goal = "with -p: take turns until this command exits with 0; the prompt may be left out"
         add("--goal", metavar="COMMAND", help=goal)
         add("--goal-turns", metavar="N", help="turns that a goal may take (default 20)")
         add("--goal-budget-usd", metavar="X", help="what a goal may cost (default 5)")
         add("--goal-minutes", metavar="N", help="minutes that a goal may take (default 60)")
+        add("--no-color", action="store_const", const=False, dest="color", help="no colours")
         plain = "for screen readers: only lines of text, nothing is redrawn"
         add("--plain", action="store_const", const=True, help=plain)
         add("--db", metavar="URL", help="database file or sqlite:/// URL")

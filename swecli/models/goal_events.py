@@ -69,7 +69,7 @@ class GoalChecked(Event):
         if self.turn:
             changes = name_changes([file for file in self.files if not file.is_ignored])
             parts.append(f"changed {changes}" if changes else "no file changed")
-            parts.append(f"{format_dollars(self.cost)} so far")
+            parts.append(f"{_describe_cost(self.cost)} so far")
         return " · ".join(parts)
 
 
@@ -99,10 +99,14 @@ class GoalEnded(Event):
         line = _ENDS[self.outcome]
         if self.reason:
             line += f": {self.reason}"
-        line += f" · {pluralize(self.turns, 'turn')} · {format_dollars(self.cost)}"
+        line += f" · {pluralize(self.turns, 'turn')} · {_describe_cost(self.cost)}"
         if self.lost:
             lost = join_names([file.describe_loss() for file in self.lost])
             line += f", and these files were deleted or lost lines: {lost}"
         if self.named:
             line += f" · changed, and named by the failing command: {join_names(self.named)}"
         return line
+
+
+def _describe_cost(cost: float | None) -> str:
+    return "cost unknown" if cost is None else format_dollars(cost)

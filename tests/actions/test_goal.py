@@ -3,96 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from swecli.actions.goal import Goal, GoalFace, GoalRun, exit_code
-from swecli.app import Runtime
+from swecli.actions.goal import Goal, GoalRun, exit_code
 from swecli.config.settings import Settings
-from swecli.models.errors import BadInput, BusyElsewhere, ConfigError, StoreError, UsageError
-from swecli.models.events import Event, Notice, TurnFailed
-from swecli.models.goal_events import GoalChecked, GoalEnded, GoalOutcome
+from swecli.models.errors import BadInput, ConfigError, StoreError, UsageError
+from swecli.models.events import TurnFailed
+from swecli.models.goal_events import GoalOutcome
 from swecli.models.message import GOAL, ModelRequest
-from tests.support.runtime import calls, make_runtime
+from tests.support.goals import FAILS, RecordingFace, make_goal, pursue, requests, run_of, stored
+from tests.support.runtime import make_runtime
 from tests.support.scripted import Reply, ScriptedModel
-
-FAILS = "echo app.py is wrong; test -f done"
-
-
-class RecordingFace(GoalFace):
-    """Keeps the events and learns nothing; `on_turn_end` is called after each turn."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self.events: list[Event] = []
-        self.ended_turns: list[int] = []
-        self._runtime = runtime
-
-    def show(self, event: Event) -> None:
-        self.events.append(event)
-
-    def working(self, label: str) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    async def store_query(self, query: str, fields: Mapping[str, str]) -> None:
-        async def wait(_: BusyElsewhere) -> None:
-            await asyncio.sleep(0.01)
-
-        async def load() -> None:
-            self._runtime.load_again()
-
-        await self._runtime.store_query(query, wait, load, **fields)
-
-    async def end_turn(self, interaction: int) -> None:
-        self.ended_turns.append(interaction)
-
-    @property
-    def checks(self) -> list[GoalChecked]:
-        return [event for event in self.events if isinstance(event, GoalChecked)]
-
-    @property
-    def lines(self) -> list[str]:
-        shown = [
-            event for event in self.events if isinstance(event, GoalChecked | GoalEnded | Notice)
-        ]
-        return [event.describe() for event in shown]
-
-
-def run_of(command: str, **access: str) -> Reply:
-    return calls(("run_command", {"command": command, "access": "write"}))
-
-
-def make_goal(runtime: Runtime, command: str = FAILS, **fields: Any) -> GoalRun:
-    goal = replace(Goal.of(command, f"/goal {command}", runtime.settings), **fields)
-    return GoalRun(runtime, goal, RecordingFace(runtime))
-
-
-async def pursue(
-    replies: Any, command: str = FAILS, *, mode: str = "edits", **fields: Any
-) -> tuple[GoalEnded, RecordingFace, Runtime]:
-    """Run a goal to its end."""
-    runtime = make_runtime(replies, mode=mode)
-    run = make_goal(runtime, command, **fields)
-    ended = await run.run()
-    assert isinstance(run.face, RecordingFace)
-    return ended, run.face, runtime
-
-
-def requests(runtime: Runtime) -> list[ModelRequest]:
-    model = runtime.agent.model
-    assert isinstance(model, ScriptedModel)
-    return model.requests
-
-
-def stored(runtime: Runtime, question: str) -> list[tuple[Any, ...]]:
-    path = runtime.sessions.database.path
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        return connection.execute(question).fetchall()
 
 
 class TestReading:
@@ -316,7 +241,7 @@ async def test_a_model_without_a_price_is_named_and_a_limit_that_was_set_is_refu
     await run.run()
     assert isinstance(run.face, RecordingFace)
     assert "only the limits of turns and minutes hold" in run.face.lines[0]
-    stricter = replace(make_goal(runtime).goal, line="/goal --budget-usd 1 false")
+    stricter = Goal.read("--budget-usd 1 false", runtime.settings)
     with pytest.raises(BadInput, match="the limit of dollars cannot be kept"):
         await GoalRun(runtime, stricter, run.face).run()
 

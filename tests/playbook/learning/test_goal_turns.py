@@ -8,7 +8,7 @@ from swecli.app import Runtime
 from swecli.playbook.learning.evidence import TurnDigest
 from swecli.playbook.learning.lessons import LessonBuilder
 from swecli.playbook.learning.reactions import words_of
-from tests.actions.test_goal import make_goal, run_of
+from tests.support.goals import make_goal, run_of
 from tests.support.runtime import calls, make_runtime
 
 SAYS = "echo 'Remember to always use tabs here'; test -f done"
