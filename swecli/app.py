@@ -266,12 +266,14 @@ class Runtime:
         query: str,
         wait: Callable[[BusyElsewhere], Awaitable[None]],
         load: Callable[[], Awaitable[None]],
+        **fields: str,
     ) -> None:
         """Store a query as the next turn of the session, whatever other processes do in it: `wait` for a moment while a
-        turn of theirs runs, and `load` the session again after one. Raises StoreError."""
+        turn of theirs runs, and `load` the session again after one. Its message may have other `fields`. Raises
+        StoreError."""
         while True:
             try:
-                self.sessions.store_query(query)
+                self.sessions.store_query(query, **fields)
             except BusyElsewhere as busy:
                 await wait(busy)
             except ContinuedElsewhere:

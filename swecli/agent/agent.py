@@ -166,7 +166,7 @@ class Agent:
         # new for each turn: model, settings and counter may have changed
         chat = Chat(
             model=self.model,
-            calls=self.make_runner(self._result_limit()),
+            calls=self.make_runner(self.result_limit()),
             fitter=fitter,
             record=TurnRecord(self.sessions, self.counter),
             settings=self.settings,
@@ -184,6 +184,17 @@ class Agent:
         finally:
             self._running = False
             self.observed = fitter.observed
+
+    @contextmanager
+    def limit_cost(self, dollars: float | None) -> Iterator[None]:
+        """Inside, let turns cost no more than this, nor than the settings say; None: than these say."""
+        before = self.settings.max_budget_usd
+        limits = [limit for limit in (before, dollars) if limit is not None]
+        self.settings = replace(self.settings, max_budget_usd=min(limits, default=None))
+        try:
+            yield
+        finally:
+            self.settings = replace(self.settings, max_budget_usd=before)
 
     async def do_task(
         self, title: str, prompt: str, tools: Collection[str], ctx: ToolContext
@@ -334,7 +345,7 @@ class Agent:
 
         return defer(usable, self.model.profile.window)
 
-    def _result_limit(self) -> int:
+    def result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's
         window (a twentieth of a small one), a fifth of the room for the conversation, and the fixed maximum."""
         window = self.model.profile.window

@@ -137,6 +137,11 @@ class Parser(argparse.ArgumentParser):
         add("--input-format", choices=("text", "stream-json"), help=piped)
         schema = "with -p: the answer is JSON that follows this JSON schema"
         add("--json-schema", metavar="FILE", help=schema)
+        goal = "with -p: take turns until this command exits with 0; the prompt may be left out"
+        add("--goal", metavar="COMMAND", help=goal)
+        add("--goal-turns", metavar="N", help="turns that a goal may take (default 20)")
+        add("--goal-budget-usd", metavar="X", help="what a goal may cost (default 5)")
+        add("--goal-minutes", metavar="N", help="minutes that a goal may take (default 60)")
         add("--no-color", action="store_const", const=False, dest="color", help="no colours")
         plain = "for screen readers: only lines of text, nothing is redrawn"
         add("--plain", action="store_const", const=True, help=plain)
@@ -288,7 +293,7 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
     if argv and not argv[0].startswith("-") and {"-h", "--help"} & set(argv):
         _refuse_words(argv[0], [])  # the help of a subcommand that does not exist
     args, rest = parser.parse_known_args(argv)
-    for name in ("model", "window", "mode", "db", "config", "cwd", "json_schema"):
+    for name in ("model", "window", "mode", "db", "config", "cwd", "json_schema", "goal"):
         if getattr(args, name) == "":
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} has no value.", "Give one, or leave the flag out.")
@@ -301,6 +306,12 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
             if getattr(args, name):
                 flag = name.replace("_", "-")
                 raise UsageError(f"--{flag} needs -p.", "Add -p, or leave it out.")
+        if args.goal:
+            raise UsageError("--goal needs -p.", "In a session: /goal COMMAND")
+    if args.goal and args.json_schema:
+        raise UsageError("--goal and --json-schema cannot be used together.", "Use one of them.")
+    if args.goal and args.input_format == "stream-json":
+        raise UsageError("--goal takes one prompt, or none.", "Leave out --input-format.")
     if rest or (not args.headless and "--" not in argv):
         _refuse_words(args.prompt, rest)
     return args

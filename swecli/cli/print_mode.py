@@ -20,7 +20,8 @@ from swecli.models.typed_line import parse_line
 from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:
-    from swecli.config.settings import Start
+    from swecli.actions.goal import Goal
+    from swecli.config.settings import Settings, Start
     from swecli.headless.answer_schema import AnswerSchema
     from swecli.tools.surroundings import Surroundings
 
@@ -32,7 +33,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     SwecliError."""
     schema = _read_schema(args.json_schema)
     is_stream = args.input_format == "stream-json"
-    prompt = _read_prompt(start, is_stream=is_stream)
+    prompt = _read_prompt(start, is_stream=is_stream, is_needed=not args.goal)
     model = make_model(start.choice.name, start.settings, start.environ)
     refuse_unpriced(model, start.settings)
     counter = TokenCounter(model.profile.encoding, exact=False)
@@ -41,7 +42,7 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
     with closing(sessions.database):
         sessions.is_attended = False
         first_turn = None
-        if not is_stream and schema is None:
+        if not is_stream and schema is None and not args.goal:
             first_turn = await send_first_request(
                 start, prompt, model, counter, sessions, surroundings
             )
@@ -58,7 +59,8 @@ async def run_print_mode(start: Start, args: argparse.Namespace, surroundings: S
             for line in runtime.opening_lines():
                 writer.note(f"swecli: {line}")
             prompts = read_prompts(prompt, 0 if is_stream else None, check=refuse_command)
-            return await run_prompts(runtime, prompts, writer, first_turn, schema)
+            goal = _read_goal(args.goal, prompt, runtime.settings)
+            return await run_prompts(runtime, prompts, writer, first_turn, schema, goal)
 
 
 def _read_schema(file: str | None) -> AnswerSchema | None:
@@ -70,8 +72,19 @@ def _read_schema(file: str | None) -> AnswerSchema | None:
     return AnswerSchema.read(Path(file))
 
 
-def _read_prompt(start: Start, *, is_stream: bool) -> Prompt:
-    """Combine the prompt argument and piped text; the lines of a stream are read later. Raises UsageError, BadInput."""
+def _read_goal(command: str | None, prompt: Prompt, settings: Settings) -> Goal | None:
+    if command is None:
+        return None
+    # late: most runs have no goal
+    from swecli.actions.goal import Goal
+
+    line = f"/goal {command}"
+    return Goal.of(command, line, settings, prompt=prompt.text, attachment=prompt.tagged_attachment)
+
+
+def _read_prompt(start: Start, *, is_stream: bool, is_needed: bool = True) -> Prompt:
+    """Combine the prompt argument and piped text; the lines of a stream are read later. Unless it `is_needed`, both may
+    be missing. Raises UsageError, BadInput."""
     if (
         sys.__stdout__ is None
     ):  # as in a shell behind `>&-`; what was opened in its place leads nowhere
@@ -84,8 +97,10 @@ def _read_prompt(start: Start, *, is_stream: bool) -> Prompt:
             "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
         )
     if not is_stream and not is_terminal:
-        piped = read_piped(0, lambda line: print(line, file=sys.stderr), is_needed=not typed)
-    if not (is_stream or typed or piped):
+        piped = read_piped(
+            0, lambda line: print(line, file=sys.stderr), is_needed=is_needed and not typed
+        )
+    if is_needed and not (is_stream or typed or piped):
         raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
     prompt = Prompt(start.prompt, piped) if typed else Prompt(piped)
     refuse_command(prompt.text)

@@ -195,6 +195,16 @@ class Settings:
     max_budget_usd: float | None = _setting(
         None, _dollars, "stop the turn when it has cost this much", in_project="stricter"
     )
+    # a goal that nobody watches ends in an hour, for a few dollars
+    goal_turns: int = _setting(
+        20, integer(1, 10_000), "turns that a goal may take", in_project="stricter"
+    )
+    goal_budget_usd: float = _setting(
+        5.0, _dollars, "stop a goal when it has cost this much", in_project="stricter"
+    )
+    goal_minutes: int = _setting(
+        60, integer(1, 10_000), "stop a goal after this many minutes", in_project="stricter"
+    )
     max_tokens: int | None = _setting(
         None, integer(1, 10_000_000), "length of one answer, in tokens"
     )

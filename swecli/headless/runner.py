@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import AskRequest, Decision
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
+    from swecli.actions.goal import Goal
     from swecli.agent.request_builder import Turn
     from swecli.app import Runtime
     from swecli.config.settings import Settings
@@ -58,15 +59,17 @@ async def run_prompts(
     writer: Writer,
     prefetched: Turn | None = None,
     schema: AnswerSchema | None = None,
+    goal: Goal | None = None,
 ) -> int:
-    """Run and write a turn for each prompt, also after one that failed.
+    """Run and write a turn for each prompt, also after one that failed; with a `goal` instead the turns of that.
 
     `prefetched` is the first turn; with a `schema` every answer follows it, or its turn fails. Returns the exit code of
     the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended the
     run.
     """
     run = _Run(runtime, writer, schema)
-    code, stopped = await until_signal(run.take_turns(prompts, prefetched))
+    turns = run.take_turns(prompts, prefetched) if goal is None else run.pursue(goal)
+    code, stopped = await until_signal(run.finish(turns))
     if code is None:
         writer.close(stopped)
     return stopped or code or 0
@@ -81,10 +84,9 @@ class _Run:
     schema: AnswerSchema | None
 
     async def take_turns(self, prompts: AsyncIterator[Prompt], prefetched: Turn | None) -> int:
-        """Run a turn for each prompt, then reflect. Returns the exit code."""
+        """Run a turn for each prompt. Returns the exit code."""
         writer = self.writer
         code = 0
-        writer.begin()
         is_first = True
         try:
             async for prompt in prompts:
@@ -103,6 +105,34 @@ class _Run:
                 self.runtime.sessions.drop_query()
             writer.refuse(error)
             code = error.exit_code
+        return code
+
+    async def pursue(self, goal: Goal) -> int:
+        """Run the turns of a goal, and write them as one. Returns the exit code."""
+        # late: few runs have a goal
+        from swecli.headless.goal import WriterGoalFace, pursue
+
+        face = WriterGoalFace(self.writer, self._store, self._end_goal_turn)
+        try:
+            if goal.prompt:
+                await self.runtime.agent.admit(goal.prompt)
+            await self._check_anchors()
+            code = await pursue(self.runtime, goal, face)
+        except SwecliError as error:  # it did not begin
+            self.writer.refuse(error)
+            return error.exit_code
+        self.writer.close(code)
+        return code
+
+    async def _end_goal_turn(self) -> None:
+        await self._close_jobs()
+        self._learn()
+
+    async def finish(self, turns: Awaitable[int]) -> int:
+        """Run the turns, then reflect. Returns the exit code."""
+        writer = self.writer
+        writer.begin()
+        code = await turns
         if reason := self.runtime.lost_sandbox:
             writer.note(f"there is no sandbox, so commands ran as you: {reason}")
         # not after an interrupt, nor with a provider that has just failed
@@ -118,8 +148,9 @@ class _Run:
         for line in hooks.take_notices():
             self.writer.note(line)
 
-    async def _store(self, query: str) -> None:
-        """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""
+    async def _store(self, query: str, **fields: str) -> None:
+        """Store a query behind the turns of other processes in the session, if there are any. Its message may have
+        other `fields`. Raises StoreError."""
         reported: set[str] = set()
 
         async def wait(busy: BusyElsewhere) -> None:
@@ -132,7 +163,7 @@ class _Run:
             for line in self.runtime.load_again():
                 self.writer.note(line)
 
-        await self.runtime.store_query(query, wait, load)
+        await self.runtime.store_query(query, wait, load, **fields)
 
     async def _check_anchors(self) -> None:
         if not self.runtime.session.playbook.bullets:  # learning is loaded after the first answer
@@ -192,10 +223,14 @@ class _Run:
             async with aclosing(runtime.agent.run(prepared, schema)) as events:
                 async for event in events:
                     writer.write(event)
-        finally:  # nobody could see or stop the jobs that it started
-            if report := await runtime.agent.ctx.commands.jobs.close():
-                writer.note(report)
+        finally:
+            await self._close_jobs()
         return _exit_code(writer)
+
+    async def _close_jobs(self) -> None:
+        """End the background commands of a turn, which nobody could see or stop."""
+        if report := await self.runtime.agent.ctx.commands.jobs.close():
+            self.writer.note(report)
 
     def _learn(self) -> None:
         """Learn from the turn by rules, and write what was learned. The model reflects at the end."""

@@ -11,7 +11,7 @@ from swecli.models.counts import pluralize
 ChangeKind = Literal["created", "changed", "removed"]
 Changer = Literal["tool", "command", "background command"]
 
-_MAX_NAMES = 6  # of one group in the line; more are only counted
+_MAX_NAMES = 6  # of files in a line; more are only counted
 _KIND_NOTES: dict[ChangeKind, str] = {"created": " (new)", "changed": "", "removed": " (removed)"}
 
 
@@ -37,7 +37,7 @@ def describe_changes(files: Sequence[ChangedFile]) -> str:
     if [*groups] == [("tool",)] and len(files) == 1:
         return ""
     parts = [
-        f"by {' and '.join(f'{changer}s' for changer in changers)}: {_join_names(group)}"
+        f"by {' and '.join(f'{changer}s' for changer in changers)}: {name_changes(group)}"
         for changers, group in groups.items()
     ]
     ignored_count = sum(file.is_ignored for file in files)
@@ -47,8 +47,37 @@ def describe_changes(files: Sequence[ChangedFile]) -> str:
     return f"{count} changed · {' · '.join(parts)}" if parts else ""
 
 
-def _join_names(files: Sequence[ChangedFile]) -> str:
-    names = [f"{file.name}{_KIND_NOTES[file.kind]}" for file in files[:_MAX_NAMES]]
-    more = len(files) - len(names)
-    listed = ", ".join(names)
-    return f"{listed} and {more:,} more" if more else listed
+def name_changes(files: Sequence[ChangedFile]) -> str:
+    """Return the names of changed files with what happened to them, the first of many; "" for none."""
+    return join_names([f"{file.name}{_KIND_NOTES[file.kind]}" for file in files])
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """A file that differs from what it was before some turns, with its numbers of lines then and now. None: there is no
+    such file; a file that is no text has 0 lines."""
+
+    name: str
+    before: int | None
+    after: int | None
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether it is gone, or has fewer lines."""
+        if self.before is None:
+            return False
+        return self.after is None or self.after < self.before
+
+    def describe_loss(self) -> str:
+        """Return the name of a file that is smaller, and what it lost."""
+        if self.after is None:
+            return f"{self.name} (deleted)"
+        lost = (self.before or 0) - self.after
+        return f"{self.name} ({pluralize(lost, 'line')} fewer)"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many there are besides."""
+    listed = ", ".join(names[:_MAX_NAMES])
+    more = len(names) - _MAX_NAMES
+    return f"{listed} and {more:,} more" if more > 0 else listed

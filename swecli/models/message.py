@@ -23,6 +23,7 @@ HEAD_OPENS = "\n\n# What is known in this session"
 
 UNCHANGED = "[Unchanged: "  # prefix of the line that replaces a result equal to an earlier one
 STEER = "steer"
+GOAL = "goal"
 INTERRUPTED_RESULT = (
     "Interrupted before a result was recorded. Effects may exist: check before repeating it."
 )
@@ -169,8 +170,10 @@ class ChatMessage:
 
     `content` is what the user typed or the model answered; `sent`, if set, is sent to the model instead (the query with
     its @files), and `notes` follow it. `interaction` counts from 1 within the session. `status` is "partial" for an
-    incomplete answer and "steer" for a line the user added to a running turn. `tokens` is the size of `sent_text` in
-    `encoding`, None until counted. `blocks` is opaque content of the provider, `images` the images sent by the user.
+    incomplete answer, "steer" for a line the user added to a running turn, and "goal" for a query that swecli made: its
+    `content` is the line that set the goal. `goal` is the id of the goal that a query's turn works to, "" for none.
+    `tokens` is the size of `sent_text` in `encoding`, None until counted. `blocks` is opaque content of the provider,
+    `images` the images sent by the user.
     """
 
     role: Role
@@ -188,6 +191,7 @@ class ChatMessage:
     images: list[Image] | None = None
     notes: list[Note] = field(default_factory=list)
     ended_jobs: tuple[str, ...] = ()  # names of background commands whose end `sent` tells
+    goal: str = ""
 
     @property
     def sent_text(self) -> str:
@@ -198,6 +202,11 @@ class ChatMessage:
     def is_query(self) -> bool:
         """Whether this is a user message that begins an interaction."""
         return self.role is Role.USER and self.status != STEER
+
+    @property
+    def is_own_words(self) -> bool:
+        """Whether this is a query in the user's own words."""
+        return self.is_query and self.status != GOAL
 
     @property
     def is_answer(self) -> bool:

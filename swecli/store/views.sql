@@ -57,9 +57,10 @@ SELECT
   sent AS sent, -- the text sent to the model instead, without its notes; NULL if it is the same
   reasoning AS reasoning, -- the model's reasoning, if any
   tokens AS tokens, -- tokens of the text sent, usually estimated; NULL if not counted
-  status AS status, -- `complete`, `partial` (interrupted) or `steer` (added to a running turn)
+  status AS status, -- `complete`, `partial` (interrupted), `steer` (added to a running turn) or `goal` (sent by swecli)
   created_at AS created_at,
-  nullif(notes, 'null') AS notes -- what the model was told with it, such as changed strategies, as JSON; NULL for nothing
+  nullif(notes, 'null') AS notes, -- what the model was told with it, such as changed strategies, as JSON; NULL for nothing
+  goal AS goal -- the id of the goal that the turn of a query works to, "" for none
 FROM message;
 
 CREATE VIEW calls AS -- one row for each tool call

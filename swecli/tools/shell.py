@@ -17,6 +17,7 @@ from swecli.tools.run_inside import run_inside
 
 # Makes bash write the code of each program of its last pipeline to a pipe when it ends.
 _REPORT_PIPELINE = 'trap \'printf "%s " "${{PIPESTATUS[@]}}" >&{pipe}\' EXIT; '
+_BASH = "/bin/bash"
 _MAX_CODES = 4096  # bytes read of them
 _INTERVAL = 0.05  # seconds
 _MAX_PENDING = 16_000  # characters
@@ -55,6 +56,11 @@ class OutputThrottle:
             self._report(text)
 
 
+def shell_program() -> str:
+    """Return the path of the shell that runs commands."""
+    return _BASH if Path(_BASH).exists() else "/bin/sh"
+
+
 async def run_shell(
     command: str,
     timeout: float | None,
@@ -75,13 +81,13 @@ async def run_shell(
         if throttle is not None:
             throttle.add(text)
 
-    is_bash = Path("/bin/bash").exists()
+    shell = shell_program()
     reading, writing = os.pipe()
     try:
         # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
-        own_codes = is_bash and "|" in command
+        own_codes = shell == _BASH and "|" in command
         script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
-        argv = ["/bin/bash" if is_bash else "/bin/sh", "-c", script]
+        argv = [shell, "-c", script]
         descriptors = (writing,) if own_codes else ()
         if ctx.commands.sandbox is not None and ctx.commands.profile is not None:
             end = await run_inside(

@@ -23,9 +23,10 @@ _TOKEN_CHARACTERS = 4  # an estimate
 _PIECE = re.compile(r"\S*\s*\S*\s*")
 _PLACEHOLDER = re.compile(r"\\{(\w+)\\}")
 _WORD = r"\"[^\"]*\"|'[^']*'|`[^`]*`|\S+"
-# Attachments after the user's own words: contents of @files, shared shell lines, the notes of the turn.
+# Attachments after the user's own words: contents of @files, shared shell lines, a goal, the notes of the turn.
 _ATTACHMENTS = re.compile(
-    r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|<turn_notes>\n).*", re.DOTALL
+    r"\n\n(?:Contents of what is mentioned above:\n|The user ran `|The user has set a goal|<turn_notes>\n).*",
+    re.DOTALL,
 )
 
 

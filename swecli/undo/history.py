@@ -328,6 +328,20 @@ class TurnHistory:
                 return message.content
         return ""
 
+    def goal_turns(self) -> tuple[int, int] | None:
+        """Return the numbers of the first and the last turn of the session's newest goal, None if it has none."""
+        self._sessions.load_back_to(1)
+        goals = {
+            message.interaction: message.goal
+            for message in self._sessions.session.messages
+            if message.is_query and message.goal
+        }
+        if not goals:
+            return None
+        newest = goals[max(goals)]
+        numbers = [number for number, goal in goals.items() if goal == newest]
+        return min(numbers), max(numbers)
+
     def relative(self, path: str) -> str:
         """Return a path to show: relative to the workspace, or as it is if it lies outside."""
         return relative_name(self._versions.root, path)

@@ -6,8 +6,8 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,6 +48,16 @@ class ChangeRecorder:
         self._last: _Snapshot | None = None
         self._turn_changes = TurnChanges()
         self._running_calls = 0
+        self._coming_turn = 0  # that of what is recorded now; 0: it is the newest that has begun
+
+    @contextmanager
+    def before_turn(self, number: int) -> Iterator[None]:
+        """Inside, changes belong to the turn of this number, whose query is stored and which has not begun."""
+        self._coming_turn = number
+        try:
+            yield
+        finally:
+            self._coming_turn = 0
 
     @asynccontextmanager
     async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
@@ -144,7 +154,12 @@ class ChangeRecorder:
                 if path in before and (path in after or not os.path.lexists(path))
             ]
         changes = [
-            FileChange(path, before.get(path, FileState()), after.get(path, FileState()))
+            FileChange(
+                path,
+                before.get(path, FileState()),
+                after.get(path, FileState()),
+                self._coming_turn,
+            )
             for path in paths
         ]
         for change in changes:
@@ -192,7 +207,7 @@ class ChangeRecorder:
         ignored = [*map(self._name, self._versions.ignored_changed_since(before.taken_ns))]
         changes += [LastingChange("ignored", name, "", "changed") for name in ignored]
         self._turn_changes.add_ignored(session, ignored)
-        number = session.interactions
+        number = self._coming_turn or session.interactions
         self._store_lasting(session.id, [replace(change, interaction=number) for change in changes])
 
     def look_for_jobs(self) -> None:

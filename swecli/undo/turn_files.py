@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from swecli.file_names import read_name, write_mention, write_name
+from swecli.models.changed_files import LineCounts
 from swecli.models.errors import BadInput
 from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, FileState, PieceChange
@@ -234,6 +235,26 @@ class TurnFiles:
                 whole = Run(chain[0].before, chain[-1].after, chain[-1].key)
                 diffs.append(self._show(replace(file, runs=(whole,)), is_numbered=False))
         return diffs
+
+    def count_lines(self, first: int, last: int) -> list[LineCounts]:
+        """Return the files that these turns have changed, each with its lines before and after them."""
+        chains: dict[str, list[FileChange]] = {}
+        for change in self._sessions.file_changes.load(self._sessions.session, first, last):
+            chains.setdefault(change.path, []).append(change)
+        counts: list[LineCounts] = []
+        for path, chain in chains.items():
+            before = chain[0].before
+            after = chain[-1].after
+            if before != after and not stat.S_ISDIR(before.mode or after.mode):
+                name = relative_name(self.versions.root, path)
+                counts.append(LineCounts(name, self._count(before), self._count(after)))
+        return counts
+
+    def _count(self, state: FileState) -> int | None:
+        if not state.mode:
+            return None
+        text = self.read(state)
+        return 0 if text is None else len(text.text.splitlines())
 
     def _show(self, file: TurnFile, *, is_numbered: bool = True) -> FileDiff:
         kind = _describe_kind(file)

@@ -14,6 +14,7 @@ from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.input.action_list import ActionList
 from swecli.repl.input.question import Option
+from swecli.repl.line_queue import LineQueue
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from swecli.repl.render.theme import Theme
@@ -42,6 +43,8 @@ class ScriptedContext(CommandContext):
         self.draft = ""
         self.detailed: list[list[str]] = []
         self.waited_for_background = 0
+        self.learned: list[int] = []
+        self.queue = LineQueue()
         self.titles: list[str] = []
         self.offered: list[list[tuple[str, str]]] = []
         self.edited: list[tuple[Path, int]] = []
@@ -76,6 +79,9 @@ class ScriptedContext(CommandContext):
 
     def background_changed(self) -> None:
         pass
+
+    def start_learning(self, interaction: int) -> None:
+        self.learned.append(interaction)
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()

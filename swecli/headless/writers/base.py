@@ -19,7 +19,9 @@ from swecli.models.events import (
     TurnFinished,
     TurnStarted,
     UsageReported,
+    to_json,
 )
+from swecli.models.goal_events import GoalEnded
 from swecli.models.json_value import dumps
 from swecli.models.message import ToolCall, Usage
 from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
@@ -69,6 +71,7 @@ class TurnSummary:
     )
     failed: TurnFailed | None = None
     finished: TurnFinished | None = None
+    goal: GoalEnded | None = None  # of the turns that were written as this one; None: it is one
 
     @property
     def answer(self) -> str:
@@ -80,7 +83,7 @@ class TurnSummary:
             case TurnStarted():
                 self.session_id = event.session_id
             case StepStarted():
-                self.steps = event.n
+                self.steps += 1
                 self.text = ""
             case StepRetried():
                 self.text = ""
@@ -97,6 +100,8 @@ class TurnSummary:
                 self.finished = event
             case TurnFailed():
                 self.failed = event
+            case GoalEnded():
+                self.goal = event
             case _:
                 pass
 
@@ -109,6 +114,10 @@ class TurnSummary:
             text = self.finished.text
         elif self.failed:
             text = f"{self.failed.error} {self.failed.hint}".strip()
+        goal = {}
+        if self.goal:
+            subtype = "success" if self.goal.is_met else f"goal_{self.goal.outcome}"
+            goal = {"goal": to_json(self.goal)}
         structured = {"structured_output": self.structured.value} if self.structured else {}
         return {
             "type": "result",
@@ -118,6 +127,7 @@ class TurnSummary:
             "num_turns": self.steps,
             "result": text,
             **structured,
+            **goal,
             "session_id": self.session_id,
             "total_cost_usd": None if self.cost is None else round(self.cost, _COST_DIGITS),
             "usage": asdict(self.usage),
@@ -168,6 +178,8 @@ class Writer:
         finished, failed = self.turn.finished, self.turn.failed
         if failed:
             self._write_error(failed.error, failed.hint)
+        elif self.turn.goal and exit_code not in _INTERRUPTED:
+            return  # its last event has said how it ended
         elif finished and finished.reason != "done":
             unknown = (f"Stopped: {finished.reason}.", "")
             self._write_error(*_STOP_MESSAGES.get(finished.reason, unknown))

@@ -132,8 +132,8 @@ class TurnDigest:
         has_changes: bool = False,
     ) -> TurnDigest:
         """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `reactions` what the
-        user did after it. The query is the text as typed, not as sent."""
-        queries = [message.content for message in messages if message.is_query]
+        user did after it. The query is the text as typed, not as sent, and "" if swecli made it."""
+        queries = [message.content for message in messages if message.is_own_words]
         answers = [message.content for message in messages if message.is_answer]
         texts = [message.content for message in messages if message.role is Role.ASSISTANT]
         citations = " ".join(_CITATION.findall("\n".join(texts)))

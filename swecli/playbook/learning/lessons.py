@@ -90,7 +90,8 @@ class LessonBuilder:
         if self.sessions.file_changes.is_taken_back(self.session, number):
             yield Reaction("undo")
         if following:
-            yield Reaction("message", following[0].content)
+            if following[0].is_own_words:
+                yield Reaction("message", following[0].content)
         elif ended:
             yield Reaction("end")
 

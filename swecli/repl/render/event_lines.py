@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
+from swecli.models.goal_events import GoalEnded
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.money import format_dollars
 from swecli.models.review_events import ReviewEvent
@@ -66,6 +67,8 @@ def render_remark(event: Event, left_hint: str = "") -> RenderableType | None:
 def _is_warning(event: Event) -> bool:
     if isinstance(event, Notice):
         return event.level == "warning"
+    if isinstance(event, GoalEnded):
+        return bool(event.lost)
     return isinstance(event, ReflectionFailed)
 
 

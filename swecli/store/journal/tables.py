@@ -281,6 +281,7 @@ MESSAGE = Table(
         "images": Column(JSON, None),
         "notes": Column(json_of(notes_from_json, notes_to_json), None),
         "ended_jobs": Column(json_of(read_tuple), None),
+        "goal": Column(TEXT, ""),
     },
     fields=(
         "interaction",
@@ -295,6 +296,7 @@ MESSAGE = Table(
         "images",
         "notes",
         "ended_jobs",
+        "goal",
     ),
 )
 MODEL_REQUEST = Table(

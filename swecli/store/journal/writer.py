@@ -150,6 +150,16 @@ class Writer:
         number = message.interaction
         self.db.execute("DELETE FROM message WHERE id = ?", (message.id,))
         self.db.execute(f"DELETE FROM interaction WHERE {_OF_TURN}", (session_id, number))
+        # what was recorded before the turn began; what was undone of an earlier turn with its number may be redone
+        self.db.execute(
+            "DELETE FROM file_change WHERE session_id = ? AND interaction = ?"
+            " AND made_by = 0 AND undone_by = 0",
+            (session_id, number),
+        )
+        self.db.execute(
+            "DELETE FROM lasting_change WHERE session_id = ? AND interaction = ?",
+            (session_id, number),
+        )
         # another process may have added to the session
         counted = (
             "UPDATE session SET messages = messages - 1,"

@@ -120,6 +120,7 @@ class MessageRow(SessionPart, table=True):
         sa_type=CleanJson,
         sa_column_kwargs={"server_default": "null", **converted(read_tuple)},
     )
+    goal: str = Field(default="", sa_type=CleanText, sa_column_kwargs={"server_default": ""})
 
 
 class CallRow(Row, table=True):

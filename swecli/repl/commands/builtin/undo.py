@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from swecli.undo.history import TurnHistory, UndoResult
 
 
+_GOAL = "goal"  # in place of a number of turns
 _MAX_QUOTED = 60  # characters of a message
 _ALL_PARTS = "files, conversation, window and playbook"
 _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
@@ -42,18 +43,24 @@ _CONFLICT_ANSWERS = {
 
 
 @command(
-    usage=f"[N] {_PARTS_USAGE}, or T7 FILE [HUNK]",
-    complete=lambda runtime: [*_RESTORES.items(), *complete_turns(runtime)],
+    usage=f"[N | {_GOAL}] {_PARTS_USAGE}, or T7 FILE [HUNK]",
+    complete=lambda runtime: [
+        *_RESTORES.items(),
+        (_GOAL, "all turns of the last goal"),
+        *complete_turns(runtime),
+    ],
     complete_further=complete_pieces,
 )
 async def _undo(ctx: CommandContext, args: str) -> None:
-    """Undo the last turn (or the last N), or one file of turn T7, or one hunk of it"""
+    """Undo the last turn (or the last N, or the last goal), or one file of turn T7, or one hunk of it"""
     history = _require_history(ctx)
     if named := split_turn(args):
         await _undo_piece(ctx, history, *named)
         return
     word, parts = _parse_args(args)
     turns = ctx.runtime.session.interactions
+    if word == _GOAL:
+        word = str(turns - _first_of_goal(history, turns) + 1)
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.",
@@ -90,6 +97,23 @@ def _report_piece(
     ctx.screen.line(f'{verb}: {piece.description} from "{quoted}". {way_back}'.rstrip(), "head")
     for line in (*map(str, result.standing), *result.problems):
         ctx.screen.warn(line)
+
+
+def _first_of_goal(history: TurnHistory, newest: int) -> int:
+    """Return the first turn of the session's last goal. Raises BadInput if turns follow the goal: nobody asked to undo
+    these."""
+    goal_turns = history.goal_turns()
+    if goal_turns is None:
+        raise BadInput("There is no goal to undo in this session.", "/goal COMMAND sets one.")
+    first, last = goal_turns
+    if last < newest:
+        later = pluralize(newest - last, "later turn")
+        turns = f"T{first}" if first == last else f"T{first} to T{last}"
+        raise BadInput(
+            f"The last goal is {turns}, and {later} would go with it.",
+            f"/rewind T{first} undoes both.",
+        )
+    return first
 
 
 @command(aliases=("restore",), usage=f"[T7] {_PARTS_USAGE}")
