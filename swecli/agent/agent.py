@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
@@ -25,9 +26,12 @@ from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     AskRequest,
+    ChatMessage,
     Decision,
     ModelReply,
     ModelRequest,
+    Purpose,
+    Role,
     ToolResult,
     ToolSpec,
 )
@@ -36,6 +40,9 @@ from swecli.tools.base import CommandAccess, FileAccess, ModelAccess, ToolContex
 from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:  # few questions are asked beside the conversation
+    from swecli.agent.aside import AsideRequest
 
 _MAX_RESULT = 30_000  # characters
 _MIN_RESULT = 500  # characters
@@ -73,7 +80,7 @@ class Agent:
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
-        self._running = False
+        self._running: ContextFitter | None = None  # of the running turn's requests
         self._cost_before: float | None = 0.0
 
     def use_model(self, model: ChatModel) -> None:
@@ -88,7 +95,7 @@ class Agent:
 
     def count_exactly(self) -> None:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
-        if not self._running and self.counter.estimated and self.counter.load():
+        if not self.is_running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
 
     def _is_offered(self, tool: str) -> bool:
@@ -101,13 +108,13 @@ class Agent:
     @property
     def is_running(self) -> bool:
         """Return whether a turn is running, to which lines can be added."""
-        return self._running
+        return self._running is not None
 
     def steer(self, text: str) -> bool:
         """Add a line of the user's to the next request of the running turn; return False if no turn is running."""
-        if self._running:
+        if self.is_running:
             self._steering.append(text)
-        return self._running
+        return self.is_running
 
     async def admit(self, query: str) -> None:
         """Ask the hooks on a query before its turn is prepared; what they add is sent with it. Raises BadInput if one
@@ -178,11 +185,11 @@ class Agent:
     @contextmanager
     def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
         """Take lines for the running turn, and keep what the fitter learned in it."""
-        self._running = True
+        self._running = fitter
         try:
             yield
         finally:
-            self._running = False
+            self._running = None
             self.observed = fitter.observed
 
     async def do_task(
@@ -268,26 +275,62 @@ class Agent:
     async def ask_once(self, keyed_messages: list[ApiMessage], interaction: int) -> ModelReply:
         """Send a request that belongs to an interaction, and return its answer, whose calls are not run; what it took
         is recorded as "try". Raises BadInput if it is too long for the model, ProviderError if it fails."""
-        specs = self.specs()
+        request = self._make_request(keyed_messages, "try", f"The request of T{interaction}")
+        keep = self.sessions.record_request
+        return await send(self.model, request, keep, interaction=interaction)
+
+    def _make_request(
+        self, keyed_messages: list[ApiMessage], purpose: Purpose, name: str
+    ) -> ModelRequest:
+        """Make a request as it is, without reductions. Raises BadInput, which calls it by this name, if it is too long
+        for the model."""
         limits = self.make_fitter().limits
         size = limits.measure(keyed_messages, self.counter)
         if not size.fits:
             raise BadInput(
-                f"The request of T{interaction} has {size.tokens:,} tokens: too many for {self.model.name}.",
+                f"{name} has {size.tokens:,} tokens: too many for {self.model.name}.",
                 "Choose a model with a larger window: /model",
             )
         messages = strip_keys(keyed_messages)
-        request = ModelRequest(
+        return ModelRequest(
             self.model.name,
             messages,
-            specs,
+            self.specs(),
             limits.reserve,
-            "try",
+            purpose,
             thinking=self.thinking,
             marks=cache_marks(messages),
         )
-        keep = self.sessions.record_request
-        return await send(self.model, request, keep, interaction=interaction)
+
+    async def prepare_aside(self, question: str) -> AsideRequest:
+        """Prepare the request that asks a question beside the conversation, after what that says so far: while a turn
+        runs, after its last request. Nothing is stored. Raises BadInput if a hook refuses it, if it is too long, or if
+        the running turn has sent no request yet."""
+        if self.toolkit.hooks is not None:
+            await self.toolkit.hooks.judge(question)
+        # late: few questions are asked like this
+        from swecli.agent.aside import INSTRUCTION, AsideRequest, beside
+
+        number = self.sessions.session.interactions
+        if self._running is None:
+            turn = self.prepare(question, attached=INSTRUCTION)
+            request = self._make_request(turn.request.keyed_messages, "aside", "This question")
+            request = replace(request, may_call=False)
+            return AsideRequest(question, request, number, turn.notices)
+        last = self._running.last_request
+        if last is None:
+            raise BadInput(
+                "The turn has sent no request yet, after which the question could be asked.",
+                "Ask it again in a moment.",
+            )
+        asked = ChatMessage(Role.USER, f"{question}\n\n{INSTRUCTION}")
+        notices = tuple[str, ...]()
+        read = self.builder.read_mentions(question, self.model)
+        if read is not None:
+            asked.content = f"{read.text}\n\n{INSTRUCTION}"
+            asked.images = read.images or None
+            notices = tuple(read.notes)
+        return AsideRequest(question, beside(last, asked), number, notices)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

@@ -103,6 +103,7 @@ class ContextFitter:
     thinking: str = ""  # the reasoning effort; "": the model's own
     schema: JsonObject | None = None  # of the answer; None: it is free
     hooks: Hooks | None = None  # asked before a summary; None: none are
+    last_request: ModelRequest | None = None  # the newest that fits; None: there is none yet
 
     async def fit(self, messages: list[ApiMessage], position: StepPosition) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
@@ -144,6 +145,8 @@ class ContextFitter:
             marks=cache_marks(sent),
             schema=self.schema,
         )
+        if failure is None:
+            self.last_request = request
         return FittedRequest(
             request=request,
             keyed_messages=fitting.messages,

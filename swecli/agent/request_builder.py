@@ -39,6 +39,7 @@ from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.context.mentions import Expansion
     from swecli.models.finding import Finding
     from swecli.models.playbook import Bullet
     from swecli.models.session import EarlierTurn
@@ -178,16 +179,10 @@ class RequestBuilder:
         images = query.images
         files = tuple[Path, ...]()
         notices = tuple[str, ...]()
-        if "@" in text and not query.sent:
-            # late: most queries mention no file
-            from swecli.context.mentions import expand_mentions
-
-            max_characters = (conditions.allowed or 0) * _MENTIONED_CHARACTERS
-            text_only = "" if model.profile.images else model.name
-            deny = self.deny_reading
-            expansion = expand_mentions(
-                text, self.root, max_characters or None, text_only=text_only, deny=deny
-            )
+        expansion = None
+        if not query.sent:
+            expansion = self.read_mentions(text, model, conditions.allowed)
+        if expansion is not None:
             text = expansion.text
             images = tuple(expansion.images)
             files = tuple(expansion.files)
@@ -202,6 +197,23 @@ class RequestBuilder:
             images=images,
             files=files,
             notices=notices,
+        )
+
+    def read_mentions(
+        self, text: str, model: ChatModel, allowed: int | None = None
+    ) -> Expansion | None:
+        """Read the files and pictures that a text mentions, for a request of at most `allowed` tokens (None: the
+        limits of mentions); return None if it mentions none. Raises BadInput for a picture that cannot be sent, or not
+        to this model."""
+        if "@" not in text:
+            return None
+        # late: most queries mention no file
+        from swecli.context.mentions import expand_mentions
+
+        max_characters = (allowed or 0) * _MENTIONED_CHARACTERS
+        text_only = "" if model.profile.images else model.name
+        return expand_mentions(
+            text, self.root, max_characters or None, text_only=text_only, deny=self.deny_reading
         )
 
     def _choose(

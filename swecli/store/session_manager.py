@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.models.aside import Aside
 from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere
 from swecli.models.ids import uuid7
@@ -496,6 +497,11 @@ class SessionManager:
         """Return the ids of all calls of this session."""
         with self.database.read() as db:
             return Reader(db).call_ids(self.session.id)
+
+    def asides(self) -> list[Aside]:
+        """Return what was asked beside this session's conversation, oldest first."""
+        with self.database.read() as db:
+            return Reader(db).asides(self.session.id)
 
     def totals(self) -> UsageTotals:
         """Sum the usage of this session's requests. The cost is None if any is unknown."""

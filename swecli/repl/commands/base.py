@@ -119,10 +119,12 @@ class CommandContext:
         return Decision(allow=True, scope=answer)
 
     async def wait_for_background(self) -> None:
-        """Wait until background learning is stored, before a command changes the session."""
-        if self.background.busy:
+        """Wait until background learning is stored, and commands beside the line have ended, before a command changes
+        the session."""
+        if self.background.busy or self.background.runs_commands:
             hint = self.screen.keys.hint("interrupt", "to cancel")
-            note = "finishing background learning first"
+            what = "background learning" if self.background.busy else "what runs beside"
+            note = f"finishing {what} first"
             self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
 
