@@ -315,7 +315,6 @@ class Agent:
         if self._running is None:
             turn = self.prepare(question, attached=INSTRUCTION)
             request = self._make_request(turn.request.keyed_messages, "aside", "This question")
-            request = replace(request, may_call=False)
             return AsideRequest(question, request, number, turn.notices)
         last = self._running.last_request
         if last is None:

@@ -76,7 +76,6 @@ def beside(request: ModelRequest, question: ChatMessage) -> ModelRequest:
         messages=normalize([*request.messages, *question.to_api()]),
         purpose="aside",
         schema=None,
-        may_call=False,
     )
 
 

@@ -385,8 +385,7 @@ class ModelRequest:
     loops of a review; the others are requests of swecli itself. `max_tokens` is the reserve. `thinking` is off, low,
     medium, high, max or a number of tokens, "" for the model's default. `marks` are the offsets, in characters, at
     which the system message may be cached. `schema` is the JSON schema of the answer, sent where the service is known
-    to support one (None: any text). Unless it `may_call`, the answer is to be a text, although the tools are described
-    as in the requests whose cache it uses.
+    to support one (None: any text).
     """
 
     model: str
@@ -397,7 +396,12 @@ class ModelRequest:
     thinking: str = ""
     marks: tuple[int, ...] = ()
     schema: JsonObject | None = None
-    may_call: bool = True
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the answer may call tools. That to a question beside the conversation is to be a text, although the
+        tools are described as in the requests whose cache it uses."""
+        return self.purpose != "aside"
 
 
 @dataclass(frozen=True, slots=True)
