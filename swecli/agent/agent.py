@@ -141,6 +141,7 @@ class Agent:
             jobs=jobs.names,
             running_jobs=tuple(str(job) for job in jobs.running),
             ended_jobs=tuple(job.name for job in jobs.ended),
+            folders=self.permissions.usable_folders,
             mode=self.permissions.mode,
             plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
         )

@@ -22,11 +22,12 @@ from swecli.context.prepare import (
     compose_request,
     past_request,
 )
-from swecli.context.situation import environment_notes, jobs_note, mode_note
+from swecli.context.situation import environment_notes, folders_note, jobs_note, mode_note
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
+from swecli.models.added_folder import AddedFolder
 from swecli.models.api_message import notes_of
 from swecli.models.message import ApiMessage, CallStatus, Image, Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
@@ -67,6 +68,7 @@ class Query:
     jobs: frozenset[str] | None = None
     running_jobs: tuple[str, ...] = ()
     ended_jobs: tuple[str, ...] = ()  # whose end `attached` tells
+    folders: tuple[AddedFolder, ...] = ()  # that the user has added to the workspace
     mode: Mode | None = None  # the permission mode; None: not told
     plan_tool: str = ""  # the name of the tool that ends mode plan; "": none is offered
     situation: tuple[SituationNote, ...] = ()  # what held when it was sent before; (): made now
@@ -131,6 +133,7 @@ class RequestBuilder:
     surroundings: Surroundings = field(default_factory=NoSurroundings)
     # why a path that a query mentions is never read, "" if it is
     deny_reading: Callable[[str], str] = field(default=_deny_nothing)
+    folders: Callable[[], tuple[AddedFolder, ...]] = tuple  # that the user has added
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -213,7 +216,12 @@ class RequestBuilder:
         max_characters = (allowed or 0) * _MENTIONED_CHARACTERS
         text_only = "" if model.profile.images else model.name
         return expand_mentions(
-            text, self.root, max_characters or None, text_only=text_only, deny=self.deny_reading
+            text,
+            self.root,
+            max_characters or None,
+            text_only=text_only,
+            deny=self.deny_reading,
+            folders=self.folders(),
         )
 
     def _choose(
@@ -255,6 +263,7 @@ class RequestBuilder:
     def _situation(self, query: Query) -> tuple[SituationNote, ...]:
         today = self.clock().astimezone().date()
         notes = [*environment_notes(self.root, today)]
+        notes.append(folders_note(query.folders))
         if query.mode is not None:
             notes.append(mode_note(query.mode, query.plan_tool))
         if query.jobs is not None:

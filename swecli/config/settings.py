@@ -412,6 +412,7 @@ class Start:
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
+    add_dirs: tuple[str, ...] = ()  # folders to add to the session, as the flags name them
     suggestions: tuple[Suggestion, ...] = ()  # to type next, for a tutorial
     asks_for_model: bool = False  # before the first line
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from swecli.models.added_folder import AddedFolder
 from swecli.models.context import ContextState, WindowSpec, add_keys
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
@@ -31,7 +32,8 @@ class Session:
 
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
-    permission rules that the user allowed for it, by the folder they are about. `undone` are the undos since its newest
+    permission rules that the user allowed for it, and `folders` the folders that he added to it, by the workspace that
+    they are about. `undone` are the undos since its newest
     turn, newest first.
     """
 
@@ -52,6 +54,7 @@ class Session:
     cost: float | None = 0.0
     context: ContextState = field(default_factory=ContextState)
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folders: Mapping[str, Sequence[AddedFolder]] = field(default_factory=dict)
     undone: Sequence[UndoneTurns] = ()
 
     @property

@@ -204,12 +204,12 @@ def command(
     complete: Complete | None = None,
     concurrent: str = "",
 ) -> Callable[[Run], Command]:
-    """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
-    The first line of its docstring is the help."""
+    """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore,
+    and with `-` for any other. The first line of its docstring is the help."""
 
     def declare(run: Run) -> Command:
         return Command(
-            run.__name__.removeprefix("_"),
+            run.__name__.removeprefix("_").replace("_", "-"),
             tuple(aliases),
             usage,
             help=(run.__doc__ or "").strip().partition("\n")[0],

@@ -64,6 +64,10 @@ def drop_judged_exchanges(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE bullet DROP COLUMN judged")
 
 
+def store_added_folders(connection: Connection) -> None:
+    """The folders that a user adds to a session are a column of it; no earlier session has any."""
+
+
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
 # tables, columns or indexes. Released steps are never changed.
 STEPS: tuple[Step, ...] = (
@@ -73,6 +77,7 @@ STEPS: tuple[Step, ...] = (
     key_projects_by_repository,
     store_doubts_as_columns,
     drop_judged_exchanges,
+    store_added_folders,
 )
 
 
