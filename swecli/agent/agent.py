@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fallback import Fallback, TryMake
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
@@ -51,7 +52,8 @@ _MIN_ROOM = 500  # tokens
 
 class Agent:
     """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles; `thinking` is
-    the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding."""
+    the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding;
+    `try_make` makes the models of the setting `fallback` (None: none of them is asked)."""
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Agent:
         counter: TokenCounter | None = None,
         condense_model: ChatModel | None = None,
         thinking: str = "",
+        try_make: TryMake | None = None,
     ) -> None:
         self.model = model
         access = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
@@ -77,6 +80,8 @@ class Agent:
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = thinking
+        self._try_make = try_make
+        self._overloaded: set[str] = set()  # names of models that were so when asked last
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
@@ -180,8 +185,15 @@ class Agent:
             settings=self.settings,
             steering=self._steering,
             running=self._run_with(fitter),
+            fallback=self._make_fallback(fitter),
         )
         return chat.run(turn)
+
+    def _make_fallback(self, fitter: ContextFitter) -> Fallback | None:
+        names = self.settings.fallback
+        if self._try_make is None or not names:
+            return None
+        return Fallback(names, self._try_make, fitter, self._specs_of, self._overloaded)
 
     @contextmanager
     def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
@@ -232,6 +244,7 @@ class Agent:
             builder,
             condense_model=self.condense_model,
             thinking=self.thinking,
+            try_make=self._try_make,
         )
         # late: most turns start no task
         from swecli.agent.task import task_prompt, task_result
@@ -316,7 +329,7 @@ class Agent:
         if self._running is None:
             turn = self.prepare(question, attached=INSTRUCTION)
             request = self._make_request(turn.request.keyed_messages, "aside", "This question")
-            return AsideRequest(question, request, number, turn.notices)
+            return AsideRequest(question, request, self.model, number, turn.notices)
         last = self._running.last_request
         if last is None:
             raise BadInput(
@@ -325,12 +338,13 @@ class Agent:
             )
         asked = ChatMessage(Role.USER, f"{question}\n\n{INSTRUCTION}")
         notices = tuple[str, ...]()
-        read = self.builder.read_mentions(question, self.model)
+        read = self.builder.read_mentions(question, self._running.model)
         if read is not None:
             asked.content = f"{read.text}\n\n{INSTRUCTION}"
             asked.images = read.images or None
             notices = tuple(read.notes)
-        return AsideRequest(question, beside(last, asked), number, notices)
+        model = self._running.model  # may be another one than the session's
+        return AsideRequest(question, beside(last, asked), model, number, notices)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
@@ -362,7 +376,10 @@ class Agent:
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
-        if is_lean(self.model.profile.window) or self.model.name in self.observed.without_room:
+        return self._specs_of(self.model)
+
+    def _specs_of(self, model: ChatModel) -> list[ToolSpec]:
+        if is_lean(model.profile.window) or model.name in self.observed.without_room:
             return lean_specs(self.tools.specs())
         usable = usable_specs(
             self.tools.specs(),
@@ -375,7 +392,7 @@ class Agent:
         # late: few use servers
         from swecli.tools.mcp.finding import defer
 
-        return defer(usable, self.model.profile.window)
+        return defer(usable, model.profile.window)
 
     def _result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's

@@ -36,18 +36,19 @@ class AsideRequest:
 
     question: str  # as typed
     request: ModelRequest
+    model: ChatModel
     interaction: int  # the newest one of the conversation; 0: it has none yet
     notices: tuple[str, ...] = ()  # for the user, such as of files that were not read
 
-    async def answer(
-        self, model: ChatModel, counter: TokenCounter, keep: Keep
-    ) -> AsyncGenerator[Event, None]:
+    async def answer(self, counter: TokenCounter, keep: Keep) -> AsyncGenerator[Event, None]:
         """Stream the answer, and report what each request took. `keep` receives the record of each, with question and
         answer. Raises ProviderError."""
         request = self.request
         for attempt in range(1, _MAX_REQUESTS + 1):
             records: list[RequestRecord] = []
-            sending = Sending(model, counter, records.append, self.interaction, keeps_broken=True)
+            sending = Sending(
+                self.model, counter, records.append, self.interaction, keeps_broken=True
+            )
             is_asked_again = False
             try:
                 async with sending.receive(Outgoing(request)) as pieces:

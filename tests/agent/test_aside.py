@@ -207,7 +207,7 @@ async def test_what_a_stopped_answer_has_taken_is_recorded_with_its_text() -> No
     runtime = make_runtime([ScriptedReply("A long answer, and more of it.", piece=8)])
     aside = await runtime.agent.prepare_aside("how long?")
     agent = runtime.agent
-    answering = aside.answer(agent.model, agent.counter, runtime.sessions.record_request)
+    answering = aside.answer(agent.counter, runtime.sessions.record_request)
     async for event in answering:
         if isinstance(event, TextDelta):
             break

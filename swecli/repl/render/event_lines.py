@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
+from swecli.models.events import Event, ModelChanged, Notice, TurnFinished, WindowApplied
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.money import format_dollars
 from swecli.models.review_events import ReviewEvent
@@ -63,6 +63,8 @@ def render_remark(event: Event) -> RenderableType | None:
 
 
 def _is_warning(event: Event) -> bool:
+    if isinstance(event, ModelChanged):
+        return True
     if isinstance(event, Notice):
         return event.level == "warning"
     return isinstance(event, ReflectionFailed)

@@ -26,9 +26,7 @@ async def _btw(ctx: CommandContext, args: str) -> None:
         aside = await agent.prepare_aside(question)
         for notice in aside.notices:
             ctx.renderer.show(Notice(notice, "warning"))
-        async with aclosing(
-            aside.answer(agent.model, agent.counter, agent.sessions.record_request)
-        ) as events:
+        async with aclosing(aside.answer(agent.counter, agent.sessions.record_request)) as events:
             async for event in events:
                 if isinstance(event, Notice):
                     ctx.renderer.show(event)
