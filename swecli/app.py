@@ -23,6 +23,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
+from swecli.models.added_folder import AddedFolder
 from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
 from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
@@ -67,6 +68,7 @@ class Runtime:
     notices: list[str]
     auto_confirmed: bool = False
     is_open_elsewhere: bool = False  # the session, in another process, when it was opened here
+    _folders_of_run: tuple[AddedFolder, ...] = ()  # that each session of the run has
     _place: ProjectPlace | None = None  # None: not looked at yet
     _learning: LearningService | None = None
     _memory: PlaybookMemory | None = None
@@ -248,6 +250,8 @@ class Runtime:
             window=window,
             place=self.place,
         )
+        if self._folders_of_run:
+            self.agent.permissions.folders.write(self._folders_of_run)
         self.is_open_elsewhere = self.sessions.enter()
         self.agent.ctx.files.digests.clear()
         self.agent.ctx.todos.clear()
@@ -280,6 +284,42 @@ class Runtime:
                 await load()
             else:
                 return
+
+    def add_folder(self, text: str) -> AddedFolder:
+        """Add a folder that the user names to this session. Raises BadInput, StoreError."""
+        # late: few sessions have any
+        from swecli.tools.added_folders import FolderAdder, with_folder
+
+        folders = self.agent.permissions.folders
+        adder = FolderAdder(self.agent.ctx.root, self.start.environ, self.start.paths)
+        folder = adder.add(folders.read(), text, self.cwd)
+        folders.write(with_folder(folders.read(), folder))
+        return folder
+
+    def remove_folder(self, text: str) -> AddedFolder:
+        """Remove a folder from this session, and return it. Raises BadInput, StoreError."""
+        # late: as above
+        from swecli.tools.added_folders import without_folder
+
+        folders = self.agent.permissions.folders
+        others, removed = without_folder(folders.read(), text, self.cwd)
+        folders.write(others)
+        return removed
+
+    def add_folders_of_run(self) -> None:
+        """Add the folders that the flags of the run name, to this session and to each that is begun later. Raises
+        BadInput, StoreError."""
+        if not self.start.add_dirs:
+            return
+        # late: as above
+        from swecli.tools.added_folders import FolderAdder, with_folder
+
+        folders = self.agent.permissions.folders
+        adder = FolderAdder(self.agent.ctx.root, self.start.environ, self.start.paths)
+        named = [adder.read(text, self.cwd) for text in self.start.add_dirs]
+        for folder in named:
+            folders.write(with_folder(folders.read(), folder))
+        self._folders_of_run = tuple(named)
 
     def load_again(self) -> list[str]:
         """Load the session again, which another process has changed. Returns a line for each turn that it added or
@@ -331,6 +371,12 @@ class Runtime:
         lines = [LostJobNote(name).line for name in lost]
         if allowed:
             lines.append(f"allowed in this session: {', '.join(allowed)} (/permissions)")
+        added = [
+            f"{folder}" if folder.is_there else f"{folder}, which is gone"
+            for folder in self.agent.permissions.folders.read()
+        ]
+        if added:
+            lines.append(f"added to this session: {', '.join(added)} (/add-dir)")
         return lines
 
     def trust_files(self, files: Mapping[Path, bytes]) -> list[str]:
@@ -446,9 +492,11 @@ def _assemble(
             lambda: project().text,
             surroundings=surroundings,
             deny_reading=lambda path: toolkit.guard.access(path).read_denial,
+            folders=lambda: toolkit.permissions.usable_folders,
         ),
         counter=counter,
         condense_model=condense_model,
+        try_make=lambda name: try_make_model(name, runtime.settings, start.environ),
     )
     notices = [*project().notices, *tool_notices]
     if problem:
@@ -471,6 +519,7 @@ def _assemble(
         notices += runtime.resumed_lines()
         if settings.origins.get("window") == "flags":  # the flag overrides the session's window
             sessions.set_window(settings.window)
+    runtime.add_folders_of_run()
     notices[:0] = sessions.database.notices  # one may ask whose memory the folder has
     notices += runtime.follow_shared_files()
     return runtime

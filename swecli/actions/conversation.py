@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from typing import Any
 
 from swecli.models.action import ActionResult
+from swecli.models.aside import Aside
 from swecli.redact import redact_value
 from swecli.store.session_manager import SessionManager
 
@@ -17,14 +19,24 @@ def show_conversation(sessions: SessionManager, *, as_value: bool) -> ActionResu
         return ActionResult(redact_value(sessions.archive.export(session.id)))
     sessions.load_back_to(1)
     lines = []
+    asides = deque(sessions.asides())
     for message in session.messages:
+        while asides and asides[0].stored_at and asides[0].stored_at < message.created_at:
+            lines += _format_aside(asides.popleft())
         labels = "".join(f" {image['label']}" for image in message.images or ())
         lines.append(f"{message.role.value}: {message.content}{labels}".rstrip())
         lines += [
             format_call(call.name, call.parameters, call.error or call.result or "")
             for call in message.tool_calls
         ]
+    for aside in asides:
+        lines += _format_aside(aside)
     return ActionResult(None, tuple(lines))
+
+
+def _format_aside(aside: Aside) -> list[str]:
+    """Format what was asked beside the conversation, and the answer."""
+    return [f"beside, user: {aside.question}", f"beside, assistant: {aside.answer}".rstrip()]
 
 
 def format_call(name: str, parameters: dict[str, Any], result: str) -> str:

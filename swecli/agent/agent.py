@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import AsyncGenerator, Collection, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fallback import Fallback, TryMake
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
@@ -25,9 +27,12 @@ from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import (
     AskRequest,
+    ChatMessage,
     Decision,
     ModelReply,
     ModelRequest,
+    Purpose,
+    Role,
     ToolResult,
     ToolSpec,
 )
@@ -37,6 +42,9 @@ from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, lean_specs, usable_specs
 from swecli.tools.registry import ToolRegistry
 
+if TYPE_CHECKING:  # few questions are asked beside the conversation
+    from swecli.agent.aside import AsideRequest
+
 _MAX_RESULT = 30_000  # characters
 _MIN_RESULT = 500  # characters
 _MIN_ROOM = 500  # tokens
@@ -44,7 +52,8 @@ _MIN_ROOM = 500  # tokens
 
 class Agent:
     """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles; `thinking` is
-    the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding."""
+    the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding;
+    `try_make` makes the models of the setting `fallback` (None: none of them is asked)."""
 
     def __init__(
         self,
@@ -55,6 +64,7 @@ class Agent:
         counter: TokenCounter | None = None,
         condense_model: ChatModel | None = None,
         thinking: str = "",
+        try_make: TryMake | None = None,
     ) -> None:
         self.model = model
         access = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
@@ -70,10 +80,12 @@ class Agent:
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = thinking
+        self._try_make = try_make
+        self._overloaded: set[str] = set()  # names of models that were so when asked last
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
         self._steering: deque[str] = deque()
-        self._running = False
+        self._running: ContextFitter | None = None  # of the running turn's requests
         self._cost_before: float | None = 0.0
 
     def use_model(self, model: ChatModel) -> None:
@@ -88,7 +100,7 @@ class Agent:
 
     def count_exactly(self) -> None:
         """Count tokens exactly from now on, if there is a table; not while a turn runs, which compares its counts."""
-        if not self._running and self.counter.estimated and self.counter.load():
+        if not self.is_running and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()
 
     def _is_offered(self, tool: str) -> bool:
@@ -101,13 +113,13 @@ class Agent:
     @property
     def is_running(self) -> bool:
         """Return whether a turn is running, to which lines can be added."""
-        return self._running
+        return self._running is not None
 
     def steer(self, text: str) -> bool:
         """Add a line of the user's to the next request of the running turn; return False if no turn is running."""
-        if self._running:
+        if self.is_running:
             self._steering.append(text)
-        return self._running
+        return self.is_running
 
     async def admit(self, query: str) -> None:
         """Ask the hooks on a query before its turn is prepared; what they add is sent with it. Raises BadInput if one
@@ -134,6 +146,7 @@ class Agent:
             jobs=jobs.names,
             running_jobs=tuple(str(job) for job in jobs.running),
             ended_jobs=tuple(job.name for job in jobs.ended),
+            folders=self.permissions.usable_folders,
             mode=self.permissions.mode,
             plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
         )
@@ -172,17 +185,24 @@ class Agent:
             settings=self.settings,
             steering=self._steering,
             running=self._run_with(fitter),
+            fallback=self._make_fallback(fitter),
         )
         return chat.run(turn)
+
+    def _make_fallback(self, fitter: ContextFitter) -> Fallback | None:
+        names = self.settings.fallback
+        if self._try_make is None or not names:
+            return None
+        return Fallback(names, self._try_make, fitter, self._specs_of, self._overloaded)
 
     @contextmanager
     def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
         """Take lines for the running turn, and keep what the fitter learned in it."""
-        self._running = True
+        self._running = fitter
         try:
             yield
         finally:
-            self._running = False
+            self._running = None
             self.observed = fitter.observed
 
     @contextmanager
@@ -235,6 +255,7 @@ class Agent:
             builder,
             condense_model=self.condense_model,
             thinking=self.thinking,
+            try_make=self._try_make,
         )
         # late: most turns start no task
         from swecli.agent.task import task_prompt, task_result
@@ -279,26 +300,62 @@ class Agent:
     async def ask_once(self, keyed_messages: list[ApiMessage], interaction: int) -> ModelReply:
         """Send a request that belongs to an interaction, and return its answer, whose calls are not run; what it took
         is recorded as "try". Raises BadInput if it is too long for the model, ProviderError if it fails."""
-        specs = self.specs()
+        request = self._make_request(keyed_messages, "try", f"The request of T{interaction}")
+        keep = self.sessions.record_request
+        return await send(self.model, request, keep, interaction=interaction)
+
+    def _make_request(
+        self, keyed_messages: list[ApiMessage], purpose: Purpose, name: str
+    ) -> ModelRequest:
+        """Make a request as it is, without reductions. Raises BadInput, which calls it by this name, if it is too long
+        for the model."""
         limits = self.make_fitter().limits
         size = limits.measure(keyed_messages, self.counter)
         if not size.fits:
             raise BadInput(
-                f"The request of T{interaction} has {size.tokens:,} tokens: too many for {self.model.name}.",
+                f"{name} has {size.tokens:,} tokens: too many for {self.model.name}.",
                 "Choose a model with a larger window: /model",
             )
         messages = strip_keys(keyed_messages)
-        request = ModelRequest(
+        return ModelRequest(
             self.model.name,
             messages,
-            specs,
+            self.specs(),
             limits.reserve,
-            "try",
+            purpose,
             thinking=self.thinking,
             marks=cache_marks(messages),
         )
-        keep = self.sessions.record_request
-        return await send(self.model, request, keep, interaction=interaction)
+
+    async def prepare_aside(self, question: str) -> AsideRequest:
+        """Prepare the request that asks a question beside the conversation, after what that says so far: while a turn
+        runs, after its last request. Nothing is stored. Raises BadInput if a hook refuses it, if it is too long, or if
+        the running turn has sent no request yet."""
+        if self.toolkit.hooks is not None:
+            await self.toolkit.hooks.judge(question)
+        # late: few questions are asked like this
+        from swecli.agent.aside import INSTRUCTION, AsideRequest, beside
+
+        number = self.sessions.session.interactions
+        if self._running is None:
+            turn = self.prepare(question, attached=INSTRUCTION)
+            request = self._make_request(turn.request.keyed_messages, "aside", "This question")
+            return AsideRequest(question, request, self.model, number, turn.notices)
+        last = self._running.last_request
+        if last is None:
+            raise BadInput(
+                "The turn has sent no request yet, after which the question could be asked.",
+                "Ask it again in a moment.",
+            )
+        asked = ChatMessage(Role.USER, f"{question}\n\n{INSTRUCTION}")
+        notices = tuple[str, ...]()
+        read = self.builder.read_mentions(question, self._running.model)
+        if read is not None:
+            asked.content = f"{read.text}\n\n{INSTRUCTION}"
+            asked.images = read.images or None
+            notices = tuple(read.notes)
+        model = self._running.model  # may be another one than the session's
+        return AsideRequest(question, beside(last, asked), model, number, notices)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""
@@ -330,7 +387,10 @@ class Agent:
 
     def specs(self) -> list[ToolSpec]:
         """Return the tools that the next request offers: fewer in a small window, and none without use."""
-        if is_lean(self.model.profile.window) or self.model.name in self.observed.without_room:
+        return self._specs_of(self.model)
+
+    def _specs_of(self, model: ChatModel) -> list[ToolSpec]:
+        if is_lean(model.profile.window) or model.name in self.observed.without_room:
             return lean_specs(self.tools.specs())
         usable = usable_specs(
             self.tools.specs(),
@@ -343,7 +403,7 @@ class Agent:
         # late: few use servers
         from swecli.tools.mcp.finding import defer
 
-        return defer(usable, self.model.profile.window)
+        return defer(usable, model.profile.window)
 
     def result_limit(self) -> int:
         """Return the maximum characters of one result: at 4 characters a token the least of a tenth of the model's

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.agent.path_rules import PathRules
-from swecli.agent.session_rules import StoredSessionRules
+from swecli.agent.session_rules import StoredFolders, StoredSessionRules
 from swecli.config.settings import Start
 from swecli.config.trust import Skill
 from swecli.context.instructions import InstructionsBelow
@@ -123,7 +123,8 @@ class Toolkit:
         servers = LateServerTools(start)
         tools = ToolRegistry.discover(servers)
         session_rules = StoredSessionRules(sessions, str(root))
-        permissions, notices = Permissions.load(start, root, tools, session_rules)
+        folders = StoredFolders(sessions, str(root))
+        permissions, notices = Permissions.load(start, root, tools, session_rules, folders)
         notices += servers.notices()
         search: SearchProvider | None = None
         if settings.search_url:

@@ -14,6 +14,7 @@ from functools import partial
 from swecli.agent.calls import CallRunner
 from swecli.agent.chat_dialogue import ChatDialogue
 from swecli.agent.context_fitter import ContextFitter
+from swecli.agent.fallback import Fallback
 from swecli.agent.loop import Loop
 from swecli.agent.request_builder import Turn
 from swecli.agent.turn import TurnRecord
@@ -37,6 +38,7 @@ class Chat:
     settings: Settings
     steering: deque[str]  # lines that the user sends to the running turn
     running: AbstractContextManager[None]  # is entered while a turn runs
+    fallback: Fallback | None = None  # None: no other model is asked
 
     async def run(self, turn: Turn) -> AsyncGenerator[Event, None]:
         """Run one turn. The last event is `TurnFinished` or `TurnFailed`; a cancelled turn stores its partial answer
@@ -72,7 +74,7 @@ class Chat:
                 )
                 started = time.monotonic()
                 waited_before = self.calls.user_seconds
-                loop = Loop(self.model, self.calls, record)
+                loop = Loop(self.model, self.calls, record, self.fallback)
                 async with (
                     record.autosave(self.calls, state),
                     aclosing(loop.run(dialogue, state)) as events,

@@ -104,6 +104,21 @@ class ContextFitter:
     thinking: str = ""  # the reasoning effort; "": the model's own
     schema: JsonObject | None = None  # of the answer; None: it is free
     hooks: Hooks | None = None  # asked before a summary; None: none are
+    last_request: ModelRequest | None = None  # the newest that fits; None: there is none yet
+
+    def use(self, model: ChatModel, counter: TokenCounter, specs: list[ToolSpec]) -> None:
+        """Fit the requests to another model from now on."""
+        self.model = model
+        self.counter = counter
+        self.specs = specs
+
+    def measure_for(
+        self, model: ChatModel, messages: list[ApiMessage], specs: list[ToolSpec]
+    ) -> RequestSize:
+        """Measure a request as another model would get it."""
+        counter = TokenCounter(model.profile.encoding, exact=False)
+        other = replace(self, model=model, counter=counter, specs=specs)
+        return other.measure(messages)
 
     async def fit(self, messages: list[ApiMessage], position: StepPosition) -> FittedRequest:
         """Make a request that fits of a turn's keyed messages. Tokens are counted exactly unless it fits easily."""
@@ -145,6 +160,8 @@ class ContextFitter:
             marks=cache_marks(sent),
             schema=self.schema,
         )
+        if failure is None:
+            self.last_request = request
         return FittedRequest(
             request=request,
             keyed_messages=fitting.messages,

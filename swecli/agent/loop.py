@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from swecli.agent.calls import CallRunner
-from swecli.agent.sender import RequestSource, Sending
+from swecli.agent.fallback import Fallback
+from swecli.agent.sender import MAX_ATTEMPTS, Keep, RequestSource, Sending
 from swecli.agent.turn import TurnRecord
 from swecli.agent.turn_state import TurnState
 from swecli.llm.base import ChatModel
-from swecli.models.events import Event, Notice, StepStarted, UsageReported
+from swecli.models.errors import ProviderError
+from swecli.models.events import Event, Notice, StepRetried, StepStarted, UsageReported
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord
 
 
@@ -43,11 +45,13 @@ class Dialogue(RequestSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Runs turns with one model. Every message and result is stored before it is reported."""
+    """Runs turns with one model, or goes on with another one where it is overloaded. Every message and result is stored
+    before it is reported."""
 
     model: ChatModel
     calls: CallRunner
     record: TurnRecord
+    fallback: Fallback | None = None  # None: no other model is asked
 
     async def run(self, dialogue: Dialogue, state: TurnState) -> AsyncGenerator[Event, None]:
         """Run steps until the dialogue is over. Raises SwecliError."""
@@ -56,24 +60,38 @@ class Loop:
             self.record.store(record)
             state.add(record.usage, record.cost)
 
+        model = self.model
         while not dialogue.is_over(state):
             state.steps += 1
             dialogue.begin_step(state)
             yield StepStarted(state.steps)
 
-            sending = Sending(
-                self.model,
-                self.record.counter,
-                keep,
-                state.interaction,
-                state.steps,
-                used_ids=self.calls.used_ids,
-                session_calls=self.record.sessions.call_ids,
-            )
-            state.sending = sending
-            async with aclosing(sending.run(dialogue)) as sending_events:
-                async for event in sending_events:
-                    yield event
+            is_answered = False
+            while not is_answered:
+                sending = self._make_sending(model, keep, state)
+                failure: ProviderError | None = None
+                try:
+                    async with aclosing(sending.run(dialogue)) as sending_events:
+                        async for event in sending_events:
+                            yield event
+                    is_answered = True
+                except ProviderError as error:
+                    is_first = model is self.model
+                    if self.fallback is None or not self.fallback.takes(error, is_first=is_first):
+                        raise
+                    failure = error
+                if self.fallback is None:
+                    continue
+                if failure is None:
+                    self.fallback.note_answer(model)
+                    continue
+                if sending.partial:
+                    yield StepRetried(1, 0.0, failure.message, restart=True)
+                other, changed = await self.fallback.change(model, failure)
+                yield changed
+                if other is None:
+                    raise failure
+                model = other
 
             reply = sending.reply
             message = self.record.store_reply(reply)
@@ -95,3 +113,21 @@ class Loop:
             state.open_calls = []
             for event in await dialogue.end_step(state, message, reply):
                 yield event
+
+    def _make_sending(self, model: ChatModel, keep: Keep, state: TurnState) -> Sending:
+        """Return a request of the running step, before it is sent."""
+        attempts = MAX_ATTEMPTS
+        if self.fallback is not None:
+            attempts = self.fallback.attempts(model, attempts)
+        sending = Sending(
+            model,
+            self.record.counter,
+            keep,
+            state.interaction,
+            state.steps,
+            used_ids=self.calls.used_ids,
+            session_calls=self.record.sessions.call_ids,
+            attempts=attempts,
+        )
+        state.sending = sending
+        return sending

@@ -24,11 +24,12 @@ from swecli.context.prepare import (
     past_request,
     stored_turn,
 )
-from swecli.context.situation import environment_notes, jobs_note, mode_note
+from swecli.context.situation import environment_notes, folders_note, jobs_note, mode_note
 from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
+from swecli.models.added_folder import AddedFolder
 from swecli.models.api_message import notes_of
 from swecli.models.message import ApiMessage, CallStatus, Image, Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
@@ -41,6 +42,7 @@ from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
+    from swecli.context.mentions import Expansion
     from swecli.models.finding import Finding
     from swecli.models.playbook import Bullet
     from swecli.models.session import EarlierTurn
@@ -68,6 +70,7 @@ class Query:
     jobs: frozenset[str] | None = None
     running_jobs: tuple[str, ...] = ()
     ended_jobs: tuple[str, ...] = ()  # whose end `attached` tells
+    folders: tuple[AddedFolder, ...] = ()  # that the user has added to the workspace
     mode: Mode | None = None  # the permission mode; None: not told
     plan_tool: str = ""  # the name of the tool that ends mode plan; "": none is offered
     situation: tuple[SituationNote, ...] = ()  # what held when it was sent before; (): made now
@@ -132,6 +135,7 @@ class RequestBuilder:
     surroundings: Surroundings = field(default_factory=NoSurroundings)
     # why a path that a query mentions is never read, "" if it is
     deny_reading: Callable[[str], str] = field(default=_deny_nothing)
+    folders: Callable[[], tuple[AddedFolder, ...]] = tuple  # that the user has added
     index: BulletIndex = field(default_factory=BulletIndex)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -180,16 +184,10 @@ class RequestBuilder:
         images = query.images
         files = tuple[Path, ...]()
         notices = tuple[str, ...]()
-        if "@" in text and not query.sent:
-            # late: most queries mention no file
-            from swecli.context.mentions import expand_mentions
-
-            max_characters = (conditions.allowed or 0) * _MENTIONED_CHARACTERS
-            text_only = "" if model.profile.images else model.name
-            deny = self.deny_reading
-            expansion = expand_mentions(
-                text, self.root, max_characters or None, text_only=text_only, deny=deny
-            )
+        expansion = None
+        if not query.sent:
+            expansion = self.read_mentions(text, model, conditions.allowed)
+        if expansion is not None:
             text = expansion.text
             images = tuple(expansion.images)
             files = tuple(expansion.files)
@@ -204,6 +202,28 @@ class RequestBuilder:
             images=images,
             files=files,
             notices=notices,
+        )
+
+    def read_mentions(
+        self, text: str, model: ChatModel, allowed: int | None = None
+    ) -> Expansion | None:
+        """Read the files and pictures that a text mentions, for a request of at most `allowed` tokens (None: the
+        limits of mentions); return None if it mentions none. Raises BadInput for a picture that cannot be sent, or not
+        to this model."""
+        if "@" not in text:
+            return None
+        # late: most queries mention no file
+        from swecli.context.mentions import expand_mentions
+
+        max_characters = (allowed or 0) * _MENTIONED_CHARACTERS
+        text_only = "" if model.profile.images else model.name
+        return expand_mentions(
+            text,
+            self.root,
+            max_characters or None,
+            text_only=text_only,
+            deny=self.deny_reading,
+            folders=self.folders(),
         )
 
     def _choose(
@@ -246,6 +266,7 @@ class RequestBuilder:
     def _situation(self, query: Query) -> tuple[SituationNote, ...]:
         today = self.clock().astimezone().date()
         notes = [*environment_notes(self.root, today)]
+        notes.append(folders_note(query.folders))
         if query.mode is not None:
             notes.append(mode_note(query.mode, query.plan_tool))
         if query.jobs is not None:

@@ -22,7 +22,7 @@ from swecli.models.message import ModelChunk, ModelReply, ModelRequest, RequestR
 from swecli.models.request_parts import PartSizes
 
 _log = logging.getLogger(__name__)
-_MAX_ATTEMPTS = 5  # of one request, the first included
+MAX_ATTEMPTS = 5  # of one request, the first included
 _MAX_OVERFLOWS = 3  # times that a request refused as too long is reduced
 _TOO_LONG = "the provider says the request is too long"
 
@@ -71,7 +71,7 @@ class Sending:
     """Ids that no new call may have; the request's own are excluded too."""
     session_calls: Callable[[], Collection[str]] = tuple
     """Returns the ids of all calls of the session, also of those that are not sent any more."""
-    attempts: int = _MAX_ATTEMPTS
+    attempts: int = MAX_ATTEMPTS
     max_characters: int | None = None
     """Of an answer; the rest of it is not read."""
     keeps_broken: bool = False
@@ -237,7 +237,7 @@ async def send(
     keep: Keep,
     *,
     interaction: int = 0,
-    attempts: int = _MAX_ATTEMPTS,
+    attempts: int = MAX_ATTEMPTS,
     max_characters: int | None = None,
     keeps_broken: bool = False,
 ) -> ModelReply:

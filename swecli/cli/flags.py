@@ -148,6 +148,13 @@ class Parser(argparse.ArgumentParser):
         add("--db", metavar="URL", help="database file or sqlite:/// URL")
         add("--config", metavar="FILE", help="use this settings file")
         add("-C", "--cwd", metavar="DIR", help="work in this directory")
+        add(
+            "--add-dir",
+            action="append",
+            default=[],
+            metavar="PATH[:ro]",
+            help="a folder beside it that is read and changed like it; :ro: read only (repeatable)",
+        )
         add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
         add(
             "--trust",

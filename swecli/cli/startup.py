@@ -45,7 +45,13 @@ def make_start(args: argparse.Namespace) -> Start:
         pick=resume == "",
         attended=attended,
         prompt=prompt,
+        add_dirs=tuple(_absolute(text) for text in values.get("add_dir", ())),
     )
+
+
+def _absolute(text: str) -> str:
+    """Return the path of a flag, which is relative to where the user is, not to the folder of `-C`."""
+    return text if text.startswith(("/", "~")) or not text else f"{process_folder()}/{text}"
 
 
 def offer_model(start: Start) -> Start:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 
+from swecli.config.wide_folders import why_too_wide
 from swecli.models.errors import BadInput, UsageError
 
 
@@ -28,16 +28,9 @@ def require_workspace(folder: Path, *, allow_home: bool) -> None:
     """Raise UsageError for `/`, the user's home and its parents unless allowed, because they contain all files."""
     if allow_home:
         return
-    resolved = folder.resolve()
-    homes = _home_folders()
-    if not any(home.is_relative_to(resolved) for home in homes):
+    description = why_too_wide(folder.resolve(), os.environ)
+    if not description:
         return
-    if resolved == Path("/"):
-        description = "is the whole disk"
-    elif resolved in homes:
-        description = "is your home folder"
-    else:
-        description = "holds your home folder"
     raise UsageError(
         f"{folder} {description}: everything in it could be read and changed.",
         "Change into a project (cd, or -C DIR), or pass --allow-home.",
@@ -52,13 +45,3 @@ def process_folder() -> Path:
         raise BadInput(
             f"The working directory is gone: {error.strerror}.", "Change to another one."
         ) from error
-
-
-def _home_folders() -> list[Path]:
-    """Return the environment's home and the account's, either of which may be unset or wrong, and the root."""
-    try:
-        account = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:  # in a container, the user may have no account
-        account = ""
-    homes = (os.environ.get("HOME", ""), account, "/")
-    return [Path(home).resolve() for home in homes if home.startswith("/")]

@@ -182,6 +182,13 @@ class Settings:
     condense_model: str = _setting(
         "", string, "model for summarising; empty: the session's", in_project="never"
     )
+    fallback: tuple[str, ...] = _setting(
+        (),
+        list_of('a list of models, for example ["openai/gpt-5.5"]'),
+        "models that a turn goes on with, in this order, when its own is overloaded or cannot be reached",
+        has_variable=False,
+        in_project="never",
+    )
     search_earlier: bool = _setting(True, boolean, "quote earlier turns that a query refers to")
     cache_minutes: int = _setting(
         5, integer(0, 10_000), "minutes a provider keeps its cache of the prompt"
@@ -425,6 +432,7 @@ class Start:
     trust: FolderTrust = FolderTrust(Path())
     notices: tuple[str, ...] = ()
     config: Path | None = None
+    add_dirs: tuple[str, ...] = ()  # folders to add to the session, as the flags name them
     suggestions: tuple[Suggestion, ...] = ()  # to type next, for a tutorial
     asks_for_model: bool = False  # before the first line
 

@@ -14,6 +14,7 @@ from unicodedata import normalize
 
 from swecli.context.pictures import is_picture, read_picture
 from swecli.file_names import Reading, WrittenMention, find_mention, write_name
+from swecli.models.added_folder import AddedFolder, innermost
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
 from swecli.text import fence, one_line
@@ -72,11 +73,12 @@ def expand_mentions(
     max_characters: int | None = None,
     text_only: str = "",
     deny: Callable[[str], str] = _deny_nothing,
+    folders: tuple[AddedFolder, ...] = (),
 ) -> Expansion:
     """Append the contents of mentioned files: `@path`, `@dir/`, `@"with spaces"` and `@path:10-20`, relative to `root`
-    or absolute inside it, and `@picture.png` anywhere.
+    or absolute inside it or one of the added `folders`, and `@picture.png` anywhere.
 
-    A mention that is not a file stays text, with a note if it looks like a path. Files outside `root`, binary files,
+    A mention that is not a file stays text, with a note if it looks like a path. Files outside of them, binary files,
     and those that `deny` has a reason against are skipped, long ones truncated, with a note: at most 40,000 characters
     of a file, 120,000 or `max_characters` in all. Raises BadInput for a picture that cannot be sent, or any picture if
     `text_only` names a model that accepts none."""
@@ -91,7 +93,7 @@ def expand_mentions(
             if reading is None:
                 _report_missing(written)
                 continue
-            mention = _resolve_inside(reading, root)
+            mention = _resolve_inside(reading, root, folders)
             if denial := deny(mention.name):
                 raise _SkippedMention(f"@{mention.label}: {denial}; not sent.")
             if is_picture(mention.path):
@@ -192,12 +194,13 @@ def _report_missing(written: WrittenMention) -> None:
         raise _SkippedMention(f"@{one_line(name)}: no such file; sent as text.")
 
 
-def _resolve_inside(reading: Reading, root: Path) -> _Mention:
+def _resolve_inside(reading: Reading, root: Path, folders: tuple[AddedFolder, ...]) -> _Mention:
     """Return the existing file or folder of a name, links resolved. Raises _SkippedMention."""
     workspace = root.resolve()
     path = (workspace / reading.name).resolve()
     mention = _Mention(path, reading.name, reading.start, reading.end)
-    if not path.is_relative_to(workspace) and not is_picture(path):
+    is_inside = path.is_relative_to(workspace) or innermost(folders, str(path)) is not None
+    if not is_inside and not is_picture(path):
         raise _SkippedMention(f"@{mention.label}: outside the workspace; not sent.")
     return mention
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+from swecli.models.added_folder import AddedFolder
 from swecli.models.api_message import ApiMessage, notes_of
 from swecli.models.message import Mode
 from swecli.models.notes import Label, Note, SituationNote
@@ -44,12 +45,17 @@ def jobs_note(running: Sequence[str]) -> SituationNote:
     return SituationNote(Label.JOBS, ", ".join(running) or "none")
 
 
+def folders_note(folders: Sequence[AddedFolder]) -> SituationNote:
+    """Return the folders that the user has added to the workspace."""
+    return SituationNote(Label.FOLDERS, ", ".join(map(str, folders)) or "none")
+
+
 def changed_situation(
     notes: Iterable[SituationNote], past: Iterable[ApiMessage]
 ) -> list[SituationNote]:
     """Return those of the notes that the messages of a request do not hold as the newest ones of their labels. A new
-    mode says that the earlier one has ended; that no job runs is said only of jobs that did. The names of the top level
-    go out of date with every new file: they are sent once, to know the way."""
+    mode says that the earlier one has ended; that there is no job or added folder is said only where there was one. The
+    names of the top level go out of date with every new file: they are sent once, to know the way."""
     told = Situation()
     for message in past:
         told.follow(notes_of(message))
@@ -57,7 +63,7 @@ def changed_situation(
     for note in notes:
         before = told.find(note.label)
         if before is None:
-            if note != jobs_note(()):
+            if note not in (jobs_note(()), folders_note(())):
                 changed.append(note)
         elif before != note and note.label is not Label.TOP_LEVEL:
             changed.append(replace(note, ends_earlier=note.label is Label.MODE))

@@ -60,6 +60,8 @@ async def send_first_request(
         return None
     try:
         session = _open_session(start, model, sessions)
+        if start.add_dirs or sessions.folders_in(str(start.cwd.resolve())):
+            return None
         follow_shared_files(sessions, session, project_root(start.cwd), start.trust)
         if sessions.enter() or _has_changed_anchors(session):
             return None

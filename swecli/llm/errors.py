@@ -32,6 +32,7 @@ TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
 TRIES_IF_EMPTY = 2  # the same if an answer is empty
 _MAX_TEXT = 300  # characters of foreign text in an error
 _TRANSIENT_STATUSES = (408, 409, 425)
+_OVERLOAD_STATUSES = (429, 503, 529)
 _OVERFLOW_STATUSES = (400, 422, 500)
 _OR_OTHER_MODEL = "or choose another model with -m."
 _OVERFLOW_WORDS = re.compile(
@@ -201,13 +202,17 @@ class _FailedRequest:
                 tries=TRIES_IF_EMPTY,
             )
         if self.status in _TRANSIENT_STATUSES or self.status >= 500:
-            verb = "is overloaded" if self.status in (503, 529) else "failed"
+            verb = "is overloaded" if self.status in _OVERLOAD_STATUSES else "failed"
             return self._temporary(verb, f"Try again later, {_OR_OTHER_MODEL}")
         return None
 
     def _temporary(self, predicate: str, hint: str) -> Unavailable:
         return Unavailable(
-            self._sentence(predicate), hint, status=self.status, retry_after=self.wait
+            self._sentence(predicate),
+            hint,
+            status=self.status,
+            retry_after=self.wait,
+            is_overload=self.status in _OVERLOAD_STATUSES,
         )
 
 
@@ -309,7 +314,12 @@ def error_for_transport(
     if endpoint.local:
         hint = "Is it running, and is the address right?"
     reason = endpoint.mask(_reason(chain))
-    return Unavailable(f"{address} cannot be reached ({reason}).", hint, tries=TRIES_IF_BROKEN_OFF)
+    return Unavailable(
+        f"{address} cannot be reached ({reason}).",
+        hint,
+        tries=TRIES_IF_BROKEN_OFF,
+        is_overload=True,
+    )
 
 
 def _proxy_variables(address: str) -> list[str]:

@@ -133,7 +133,8 @@ class OutputLimitReached(ProviderError):
 
 class Unavailable(ProviderError):
     """The service is unreachable or overloaded, or its answer broke off. `tries` is the maximum number of attempts; it
-    is small if an attempt may cost money; `retry_after` is in seconds, None if the provider did not name it."""
+    is small if an attempt may cost money; `retry_after` is in seconds, None if the provider did not name it.
+    `is_overload`: it takes no request now, whatever that is, or cannot be reached, so that another service may help."""
 
     exit_code = 75
     retryable = True
@@ -146,9 +147,11 @@ class Unavailable(ProviderError):
         status: int | None = None,
         tries: int = 5,
         retry_after: float | None = None,
+        is_overload: bool = False,
     ) -> None:
         super().__init__(message, hint, status=status)
         self.tries, self.retry_after = tries, retry_after
+        self.is_overload = is_overload
 
 
 class CallLost(Unavailable):

@@ -110,6 +110,34 @@ class StepRetried(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A model of the setting `fallback` that could not go on, and why."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanged(Event):
+    """The model that the turn asked is overloaded, or cannot be reached, and the step is sent to `model`, with which
+    the turn goes on. It is "" if none of the setting `fallback` can go on; then the turn fails. The next turn asks the
+    first model again."""
+
+    failed: str
+    model: str
+    reason: str
+    passed_over: tuple[PassedOver, ...] = ()
+
+    def describe(self) -> str:
+        reason = self.reason.rstrip(".")
+        line = f"{reason} · this turn goes on with {self.model}"
+        if not self.model:
+            line = f"{reason} · no other model can go on"
+        passed = [f"{one.model} ({one.reason.rstrip('.')})" for one in self.passed_over]
+        return f"{line} · passed over: {', '.join(passed)}" if passed else line
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported(Event):
     """Tokens and cost of one request. `estimated` if the provider did not report them."""
 

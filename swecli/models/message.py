@@ -32,7 +32,9 @@ _DisplayKind = Literal["text", "diff", "code", "table"]
 Mode = Literal["ask", "edits", "plan", "auto"]
 MODES: tuple[Mode, ...] = ("ask", "edits", "plan", "auto")
 PlanMode = Literal["ask", "edits"]  # the modes in which a plan can be carried out
-Purpose = Literal["turn", "reflect", "condense", "review", "verify", "task", "title", "try"]
+Purpose = Literal[
+    "turn", "reflect", "condense", "review", "verify", "task", "title", "try", "aside"
+]
 # pause: the service continues the same reply on request; window_full: the answer reached the end of the window
 StopReason = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "window_full"
@@ -388,10 +390,11 @@ class Usage:
 class ModelRequest:
     """A request to a model. `messages` are in the OpenAI chat format, the system message first.
 
-    `purpose` is "turn" for the user's queries and "review" for the loops of a review; the others are requests of swecli
-    itself. `max_tokens` is the reserve. `thinking` is off, low, medium, high, max or a number of tokens, "" for the
-    model's default. `marks` are the offsets, in characters, at which the system message may be cached. `schema` is the
-    JSON schema of the answer, sent where the service is known to support one (None: any text).
+    `purpose` is "turn" for the user's queries, "aside" for a question beside the conversation, and "review" for the
+    loops of a review; the others are requests of swecli itself. `max_tokens` is the reserve. `thinking` is off, low,
+    medium, high, max or a number of tokens, "" for the model's default. `marks` are the offsets, in characters, at
+    which the system message may be cached. `schema` is the JSON schema of the answer, sent where the service is known
+    to support one (None: any text).
     """
 
     model: str
@@ -402,6 +405,12 @@ class ModelRequest:
     thinking: str = ""
     marks: tuple[int, ...] = ()
     schema: JsonObject | None = None
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the answer may call tools. That to a question beside the conversation is to be a text, although the
+        tools are described as in the requests whose cache it uses."""
+        return self.purpose != "aside"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class Label(StrEnum):
     """What a situation note is about, in the order of their lines."""
 
     WORKSPACE = "Workspace"
+    FOLDERS = "Added folders, used by their absolute paths"
     PLATFORM = "Platform"
     DATE = "Date"
     MODE = "Mode"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from swecli.models.added_folder import AddedFolder
 from swecli.models.context import ContextState, WindowSpec, add_keys
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
@@ -47,9 +48,9 @@ class Session:
 
     `messages` are the loaded ones: a resumed session first loads only its newest interactions. `interactions` counts
     all of them. `playbook` has the bullets that apply to the session, `context` the state of the context, `allowed` the
-    permission rules that the user allowed for it, by the folder they are about. `undone` are the undos since its newest
-    turn, newest first, and `undone_pieces` those of pieces of its turns; `newest_undo` is the key of the newest one
-    that was not redone, 0 for none.
+    permission rules that the user allowed for it, and `folders` the folders that he added to it, by the workspace that
+    they are about. `undone` are the undos since its newest turn, newest first, and `undone_pieces` those of pieces of
+    its turns; `newest_undo` is the key of the newest one that was not redone, 0 for none.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Session:
     cost: float | None = 0.0
     context: ContextState = field(default_factory=ContextState)
     allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    folders: Mapping[str, Sequence[AddedFolder]] = field(default_factory=dict)
     undone: Sequence[UndoneTurns] = ()
     undone_pieces: Sequence[UndonePiece] = ()
     newest_undo: int = 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import jinja2
 from markdown_it import MarkdownIt
 
+from swecli.models.aside import ASIDE, Aside
 from swecli.models.errors import BadInput
 from swecli.models.message import CallStatus
 from swecli.models.money import format_dollars
@@ -41,6 +44,7 @@ def _session_html(session: _Archive) -> str:
         "session.html",
         title=_title(session),
         session=session,
+        asked_before=[_aside_values(aside, markdown) for aside in _asides(session, 0)],
         turns=[
             _turn_values(session, index, markdown) for index in range(len(session["interactions"]))
         ],
@@ -68,7 +72,11 @@ def _session_markdown(session: _Archive) -> str:
     blocks."""
     lines = [f"# {_title(session)}", ""]
     lines += [f"{session['model']} · {session['directory']} · {session['created_at'][:10]}", ""]
-    for message in session["messages"]:
+    for message in _merge(session["messages"], _asides(session)):
+        if isinstance(message, Aside):
+            lines += [_quote(f"**Beside the conversation:** {message.question}"), ">"]
+            lines += [_quote(message.answer), ""]
+            continue
         if message["role"] == "user":
             images = "".join(
                 f"\n\n{image['label']} {image['name']}" for image in message.get("images") or ()
@@ -88,6 +96,38 @@ def _session_markdown(session: _Archive) -> str:
             if not changes or _has_failed(call):
                 lines += [fence(_result(call)), ""]
     return "\n".join(lines)
+
+
+def _asides(session: _Archive, turn: int | None = None) -> list[Aside]:
+    """Return what was asked beside the conversation, or beside one turn (0: before the first one)."""
+    asides: list[Aside] = []
+    for request in session["requests"]:
+        is_of_turn = turn in (None, request["interaction"])
+        if request["purpose"] == ASIDE and is_of_turn:
+            stored_at = datetime.fromisoformat(request["created_at"])
+            aside = Aside.from_extra(request["extra"], stored_at)
+            asides += [aside] if aside is not None else []
+    return asides
+
+
+def _merge(messages: Sequence[_Archive], asides: Sequence[Aside]) -> list[_Archive | Aside]:
+    """Return messages with what was asked beside them, in the order of time."""
+    merged: list[_Archive | Aside] = []
+    left = deque(asides)
+    for message in messages:
+        while left and _is_before(left[0], message):
+            merged.append(left.popleft())
+        merged.append(message)
+    return [*merged, *left]
+
+
+def _is_before(aside: Aside, message: _Archive) -> bool:
+    sent_at = datetime.fromisoformat(message["created_at"])
+    return aside.stored_at is not None and aside.stored_at < sent_at
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 def _words(message: _Archive) -> str:
@@ -117,13 +157,15 @@ def _turn_values(session: _Archive, index: int, markdown: MarkdownIt) -> dict[st
     bullets = {bullet["id"]: bullet for bullet in session["playbook"]}
     start = turn["started_at"]
     end = following[0]["started_at"] if following else "9"  # after every date as text
+    messages = [one for one in session["messages"] if one["interaction"] == turn["number"]]
     return {
         "number": turn["number"],
         "status": turn["status"],
         "messages": [
-            _message_values(message, markdown)
-            for message in session["messages"]
-            if message["interaction"] == turn["number"]
+            _aside_values(message, markdown)
+            if isinstance(message, Aside)
+            else _message_values(message, markdown)
+            for message in _merge(messages, _asides(session, turn["number"]))
         ],
         "learned": [
             bullet for bullet in session["playbook"] if start <= bullet["created_at"] < end
@@ -131,6 +173,10 @@ def _turn_values(session: _Archive, index: int, markdown: MarkdownIt) -> dict[st
         "cited": [bullets.get(id, {"id": id, "content": ""}) for id in turn["cited"] or ()],
         "shown": len(turn["shown"] or ()),
     }
+
+
+def _aside_values(aside: Aside, markdown: MarkdownIt) -> dict[str, Any]:
+    return {"role": "aside", "text": aside.question, "html": str(markdown.render(aside.answer))}
 
 
 def _message_values(message: _Archive, markdown: MarkdownIt) -> dict[str, Any]:

@@ -22,18 +22,40 @@ class Background:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._tasks: set[asyncio.Task[None]] = set()
+        self._commands: list[asyncio.Task[None]] = []  # of the tasks, the oldest first
         self._reflection_lock = asyncio.Lock()
         self._deferred: list[Event] = []
 
     @property
     def busy(self) -> bool:
-        return bool(self._tasks)
+        """Whether anything but commands runs."""
+        return len(self._tasks) > len(self._commands)
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether commands run beside the line that runs, or outlast it."""
+        return bool(self._commands)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._start(work)
+
+    def start_command(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a command beside the line that runs; `cancel_command` stops it."""
+        self._commands.append(self._start(work))
+        self._program.background_changed()
+
+    def cancel_command(self) -> bool:
+        """Cancel the command that was started last. Returns whether there was one."""
+        if self._commands:
+            self._commands[-1].cancel()
+        return bool(self._commands)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._task_done)
         self._program.background_changed()
+        return task
 
     async def drain(self) -> None:
         """Wait until all tasks are done. Cancelling the wait does not cancel the tasks."""
@@ -108,6 +130,10 @@ class Background:
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        if task in self._commands:
+            self._commands.remove(task)
+            if not self._program.working:  # it has outlasted the line
+                self.show(self.pop_deferred())
         self._program.background_changed()
         if task.cancelled():
             return

@@ -63,7 +63,7 @@ class Dispatcher:
         line = self._read(typed)
         if self._can_run_now(line):
             self._prompt.echo(typed)
-            self._background.start(self._execute(line))
+            self._background.start_command(self._execute(line))
         else:
             self._program.queue.put(typed)
 

@@ -27,7 +27,7 @@ class Program(Protocol):
 
     @property
     def working(self) -> bool:
-        """Return whether a line is running, which Esc interrupts."""
+        """Return whether a line is running, or a command beside it, which Esc interrupts."""
 
     def start_loading(self) -> asyncio.Future[None]:
         """Load the slow components, once. The future is done when lines can run."""
@@ -36,7 +36,7 @@ class Program(Protocol):
         """Accept a line that was sent, with its pastes still collapsed."""
 
     def interrupt(self) -> None:
-        """Interrupt the running line, and hold the queue."""
+        """Interrupt the newest command that runs beside a line; without one, the line itself, and hold the queue."""
 
     def steer(self, text: str) -> None:
         """Send a line to the running turn, or queue it."""

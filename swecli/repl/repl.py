@@ -234,12 +234,14 @@ class REPL(Program):
 
     @property
     def working(self) -> bool:
-        return self._dispatcher.task is not None
+        return self._dispatcher.task is not None or self._background.runs_commands
 
     def submit(self, typed: str) -> None:
         self._dispatcher.submit(typed)
 
     def interrupt(self) -> None:
+        if self._background.cancel_command():  # the newest first
+            return
         self.queue.hold()
         self._dispatcher.interrupt()
 

@@ -68,6 +68,12 @@ class Startup:
             return ()
         return command.complete_further(self._runtime, typed)
 
+    def folders(self) -> tuple[str, ...]:
+        """Return the paths of the folders that were added to the session; () until the runtime is built."""
+        if self._runtime is None:
+            return ()
+        return tuple(folder.path for folder in self._runtime.agent.permissions.usable_folders)
+
     async def load(self) -> Runtime:
         """Build the runtime. Raises SwecliError for problems that the user can fix."""
         await self._commands()

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.models.added_folder import AddedFolder
+from swecli.models.aside import Aside
 from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere
 from swecli.models.ids import uuid7
@@ -430,6 +432,18 @@ class SessionManager:
         self._set({"allowed": allowed})
         self.session.allowed = allowed
 
+    def folders_in(self, workspace: str) -> Sequence[AddedFolder]:
+        """Return the folders that the user added to this session in a workspace; none without a session."""
+        if self.current_session is None:
+            return ()
+        return self.current_session.folders.get(folder_key(workspace), ())
+
+    def set_folders(self, workspace: str, added: Sequence[AddedFolder]) -> None:
+        """Set the folders that `folders_in` returns."""
+        folders = {**self.session.folders, folder_key(workspace): tuple(added)}
+        self._set({"folders": folders})
+        self.session.folders = folders
+
     def _set(self, columns: Mapping[str, Any]) -> None:
         """Commit settings. A session without messages has no row yet; its first message stores them."""
         with self.database.write() as db:
@@ -498,6 +512,11 @@ class SessionManager:
         """Return the ids of all calls of this session."""
         with self.database.read() as db:
             return Reader(db).call_ids(self.session.id)
+
+    def asides(self) -> list[Aside]:
+        """Return what was asked beside this session's conversation, oldest first."""
+        with self.database.read() as db:
+            return Reader(db).asides(self.session.id)
 
     def totals(self) -> UsageTotals:
         """Sum the usage of this session's requests. The cost is None if any is unknown."""

@@ -25,6 +25,7 @@ async def keep_covered(
 ) -> None:
     """Look for replaced files until cancelled, and cover each where the command sees it. `find_process` returns the
     number of a process of the command, 0 as long as there is none."""
+    guarded = guarded.everywhere()
     watched = (*guarded.protected, *guarded.hidden)
     identities = {path: identity for path in watched if (identity := identify(path))}
     process = 0

@@ -14,7 +14,7 @@ from swecli.tools.diffs import Diff, LineRange, unified_diff
 from swecli.tools.edits import normalize_newlines
 from swecli.tools.file_formats import declared_encoding
 from swecli.tools.files import digest, read_bytes, write_atomic
-from swecli.tools.paths import display_path, relative_path
+from swecli.tools.paths import display_path, relative_path, resolve_for_reading, resolve_path
 
 _MAX_PLACES = 20  # named in a result
 
@@ -46,6 +46,15 @@ class ChangePlan(ToolPlan):
     change: FileChange
     edits_made: int = 0
     failures: Sequence[str] = ()
+
+
+def resolve_change(ctx: ToolContext, text: str) -> Path:
+    """Return the real path of a file to make or to change, in the workspace or a folder that was added to it. Raises
+    ToolError like `resolve_path`."""
+    real = resolve_for_reading(ctx.root, text)
+    if ctx.guard.added(real) is None:
+        return resolve_path(ctx.root, text)
+    return real
 
 
 def read_base(ctx: ToolContext, path: Path) -> Base:
@@ -148,7 +157,9 @@ def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     change = plan.change
     path = change.base.path
-    is_detached = write_atomic(ctx.root, path, change.data, change.base.digest)
+    added = ctx.guard.added(path)
+    within = None if added is None else Path(added.path)
+    is_detached = write_atomic(ctx.root, path, change.data, change.base.digest, within=within)
     if not change.base.is_stale:  # of the rest of which the model does not know
         ctx.files.digests[path] = digest(change.data)
     if change.encoding:

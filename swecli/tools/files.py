@@ -35,15 +35,19 @@ def read_bytes(root: Path, path: Path, limit: int = _MAX_BYTES) -> bytes:
         return _read(root, path, folder, limit)[0]
 
 
-def write_atomic(root: Path, path: Path, data: bytes, expected: str | None) -> bool:
+def write_atomic(
+    root: Path, path: Path, data: bytes, expected: str | None, *, within: Path | None = None
+) -> bool:
     """Write `data` to a resolved path by a temporary file, fsync and rename; in place if it has other names (hard
     links) that are all in the workspace. Missing folders are created, the mode is kept. `expected` is the digest of the
-    present content, None for a new file. Returns whether other names were left with the old content. Raises
-    ToolError, and writes nothing, if the file differs from that or cannot be written."""
-    with _open_folder(root, path, create=True) as folder:
+    present content, None for a new file. `within` is a folder beside the workspace that holds the path; None: none
+    does. Returns whether other names were left with the old content. Raises ToolError, and writes nothing, if the file
+    differs from that or cannot be written."""
+    top = (within or root).resolve()
+    with _open_folder(root, path, create=True, top=top) as folder:
         status = _check(root, path, folder, expected)
         has_names = status is not None and status.st_nlink > 1
-        if status is not None and has_names and all_names_below(root, status):
+        if status is not None and has_names and all_names_below(top, status):
             _overwrite(folder, path, data)
             return False
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
@@ -153,12 +157,14 @@ def write_in_place(handle: int, data: bytes) -> None:
 
 
 @contextmanager
-def _open_folder(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
-    """Yield a descriptor of the folder of `path`, opened one component at a time so that no link can be slipped in.
-    Errors of the operating system are raised as ToolError."""
-    top = root.resolve()
-    if not is_inside(root, path) and not create:
-        top = Path("/")
+def _open_folder(
+    root: Path, path: Path, *, create: bool = False, top: Path | None = None
+) -> Iterator[int]:
+    """Yield a descriptor of the folder of `path`, opened one component at a time so that no link can be slipped in,
+    from `top` on (None: the workspace, or the root of the disk). Errors of the operating system are raised as
+    ToolError."""
+    if top is None:
+        top = root.resolve() if is_inside(root, path) else Path("/")
     if path == top:
         raise ToolError(
             "This is the workspace itself, a directory. Use list_files to see what is in it."

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from swecli.file_names import write_name
+from swecli.models.added_folder import AddedFolder, innermost, relative_to
 from swecli.regular_files import read_regular
 from swecli.tools.ignored import has_ignore_file, when_ignored
 from swecli.tools.limits import one_line
@@ -102,7 +103,8 @@ class _Source(Protocol):
 class Guard:
     """The rules of the user, and what is known of the names and places of files, for a workspace. `place` is the
     absolute path of a folder outside the workspace that is searched like one, with a slash at its end, else "".
-    `allowed` are the paths that the user has allowed for one call, and all below them."""
+    `allowed` are the paths that the user has allowed for one call, and all below them. `folders` are those that the
+    user has added to the workspace: inside them its border is open, and all else that is asked about holds as in it."""
 
     def __init__(
         self,
@@ -111,11 +113,14 @@ class Guard:
         *,
         place: str = "",
         allowed: frozenset[str] = frozenset(),
+        folders: tuple[AddedFolder, ...] = (),
     ) -> None:
         self.root = root
         self.rules = rules
+        self.folders = folders
         self._place = place
         self._allowed = allowed
+        self._is_added = False  # the place is a folder that the user has added
         # the first that says something counts, for reading and for changes
         self._sources: tuple[_Source, ...] = (
             self._ask_rules,
@@ -129,11 +134,25 @@ class Guard:
         """Return the guard of a folder outside the workspace in which the user lets us look."""
         return Guard(folder, self.rules, place=f"{folder.as_posix().rstrip('/')}/")
 
+    def for_added(self, folder: AddedFolder) -> Guard:
+        """Return the guard of an added folder, for paths relative to it."""
+        inner = self.for_folder(Path(folder.path))
+        inner._is_added = True
+        return inner
+
+    def added(self, path: Path) -> AddedFolder | None:
+        """Return the added folder that a path without links lies in; None for one of the workspace, or outside."""
+        return innermost(self.folders, str(path)) if self.folders else None
+
     def allowing(self, paths: Iterable[str]) -> Guard:
         """Return the guard of a call for which the user has just allowed these real paths. What a rule denies stays
         denied."""
         allowed = self._allowed.union(paths)
-        return Guard(self.root, self.rules, place=self._place, allowed=allowed)
+        guard = Guard(
+            self.root, self.rules, place=self._place, allowed=allowed, folders=self.folders
+        )
+        guard._is_added = self._is_added
+        return guard
 
     def entering(self, folder: str) -> Guard:
         """Return the guard for the files of a folder that the user lets us look into: if he was asked, that was for all
@@ -169,7 +188,8 @@ class Guard:
         is_barring = (
             rule.list in ("deny", "ask") and not rule.is_about_changes for rule in self.rules
         )
-        return any(is_barring) or has_ignore_file(self.root)
+        roots = (self.root, *(Path(folder.path) for folder in self.folders))
+        return any(is_barring) or any(has_ignore_file(root) for root in roots)
 
     def access(self, path: str) -> Access:
         """Return the answer for a path as it is written, relative to the workspace or absolute. It need not exist.
@@ -218,15 +238,32 @@ class Guard:
         rules = [rule for rule in self.rules if rule.is_about_changes == changes]
         absolute = path if path.startswith("/") else f"{self._place or f'{self.root}/'}{path}"
         own_name = f"{self._place}{path}"
+        barred_names = self._names_for_bars(path, own_name)
         for part in _ORDER:
             if part == "approved" and self._is_allowed(path):
                 return _FREE
             if part == "ask" and self._is_below_allowed(path):
                 return None
+            names = barred_names if part in ("deny", "ask") else (own_name,)
             for rule in rules:
-                if rule.list == part and rule.names(own_name, absolute):
+                if rule.list == part and any(rule.names(name, absolute) for name in names):
                     return _describe(rule, own_name)
         return None
+
+    def _names_for_bars(self, path: str, own_name: str) -> tuple[str, ...]:
+        """Return the names by which rules bar a path: what a rule bars in the workspace it bars in an added folder."""
+        if self._is_added:
+            return own_name, path
+        folder = innermost(self.folders, path) if path.startswith("/") else None
+        return (own_name,) if folder is None else (own_name, relative_to(folder, path))
+
+    def _where(self, path: str) -> tuple[Path, str] | None:
+        """Return the folder that a path counts in, the workspace or an added one, and the path relative to it; None if
+        it is outside of all."""
+        if not path.startswith("/"):
+            return self.root, path
+        folder = innermost(self.folders, path)
+        return None if folder is None else (Path(folder.path), relative_to(folder, path))
 
     def _is_allowed(self, path: str) -> bool:
         return path in self._allowed
@@ -253,9 +290,10 @@ class Guard:
 
     def _ask_ignored(self, path: str, *, changes: bool) -> _Answer | None:
         del changes
-        if path.startswith("/") or self._is_below_allowed(path):
+        where = self._where(path)
+        if where is None or self._is_below_allowed(path):
             return None
-        reason = when_ignored(self.root, path)
+        reason = when_ignored(*where)
         return _Answer(1, reason) if reason else None
 
     def _ask_protected(self, path: str, *, changes: bool) -> _Answer | None:
@@ -265,24 +303,16 @@ class Guard:
         from swecli.tools.own_programs import own_folders
 
         name = write_name(path)
-        if is_protected(path) or self._is_of_environment(path):
+        root, inner = self._where(path) or (self.root, path)
+        if is_protected(inner) or _is_of_environment(root, inner):
             return _Answer(
                 1,
                 f"{name} can steer the assistant or start programs: changes are always asked about",
             )
-        real = self.root.resolve() / path
-        if any(real.is_relative_to(folder) for folder in own_folders(self.root)):
+        real = root.resolve() / inner
+        if any(real.is_relative_to(folder) for folder in own_folders(root)):
             return _Answer(1, f"{name} is protected: swecli runs from there")
         return None
-
-    def _is_of_environment(self, path: str) -> bool:
-        """Return whether a path lies in the environment of an interpreter, whatever that is named."""
-        # late: as above
-
-        for folder in (Path(path), *Path(path).parents):
-            if any(os.path.lexists(self.root / folder / name) for name in OF_ENVIRONMENTS):
-                return folder != Path() or path.split("/")[0] in PROGRAMS_OF_ENVIRONMENTS
-        return False
 
     def _ask_border(self, path: str, *, changes: bool) -> _Answer | None:
         if not path.startswith("/"):
@@ -290,7 +320,20 @@ class Guard:
         if not changes and any(rule.opens_place(path) for rule in self.rules):
             return _FREE
         name = write_name(path)
+        folder = innermost(self.folders, path)
+        if folder is not None and (folder.may_change or not changes):
+            return _FREE
+        if folder is not None:
+            return _Answer(2, f"{name} is in a folder that was added read-only")
         return _Answer(2 if changes else 1, f"{name} is outside the workspace", is_for_place=True)
+
+
+def _is_of_environment(root: Path, path: str) -> bool:
+    """Return whether a path lies in the environment of an interpreter, whatever that is named."""
+    for folder in (Path(path), *Path(path).parents):
+        if any(os.path.lexists(root / folder / name) for name in OF_ENVIRONMENTS):
+            return folder != Path() or path.split("/")[0] in PROGRAMS_OF_ENVIRONMENTS
+    return False
 
 
 def _describe(rule: PathRule, path: str) -> _Answer:

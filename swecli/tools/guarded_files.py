@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from swecli.models.added_folder import AddedFolder
 from swecli.models.errors import ToolError
 from swecli.tools.guard import Guard, Reading, Writing
 from swecli.tools.own_programs import own_folders
 from swecli.tools.path_rules import fixed_places
 from swecli.tools.paths import is_inside
 from swecli.tools.protected_folders import find_protected_names, linked_places
-from swecli.tools.sandbox import GuardedFiles, Profile, repository_folders
+from swecli.tools.sandbox import GuardedFiles, GuardedFolder, Profile, repository_folders
 from swecli.tools.searching import DEFAULT_IGNORES, list_tree, own_ignore_files
 from swecli.tools.sensitive import protected_part, sensitive_patterns
 
@@ -42,14 +43,36 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
     by_rules = _named_by_rules(guard, env)
     hidden = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
     opened = tuple(_shown_outside(guard))
+    added = tuple(_look_into(guard, folder, env, profile) for folder in guard.folders)
     if profile == "read-only":
-        return GuardedFiles(tuple(hidden), opened=opened)
+        return GuardedFiles(tuple(hidden), opened=opened, added=added)
     protected = _protected(guard, by_rules)
-    return replace(protected, hidden=tuple(hidden), opened=opened)
+    return replace(protected, hidden=tuple(hidden), opened=opened, added=added)
+
+
+def _look_into(
+    guard: Guard, folder: AddedFolder, env: Mapping[str, str], profile: Profile
+) -> GuardedFolder:
+    """Return the guarded files of a folder that was added to the workspace. Of its repository only what lies in it is
+    seen. Raises ToolError."""
+    inner = guard.for_added(folder)
+    by_rules = _named_by_rules(inner, env)
+    every = list_tree(inner.root, env)
+    hidden = tuple(_find_hidden(inner, env, lambda: every, by_rules))
+    if profile == "read-only" or not folder.may_change:
+        return GuardedFolder(folder, GuardedFiles(hidden))
+    all_protected = _protected(inner, by_rules)
+    files = GuardedFiles(
+        hidden,
+        protected=tuple(filter(folder.holds, all_protected.protected)),
+        links=tuple(link for link in all_protected.links if folder.holds(link[0])),
+        repositories=tuple(filter(folder.holds, all_protected.repositories)),
+    )
+    return GuardedFolder(folder, files)
 
 
 def find_protected_files(guard: Guard, env: Mapping[str, str]) -> GuardedFiles:
-    """Return only what is protected. Raises ToolError."""
+    """Return only what is protected, of a workspace or an added folder. Raises ToolError."""
     return _protected(guard, _named_by_rules(guard, env))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swecli.file_names import write_name
+from swecli.models.added_folder import relative_to
 from swecli.models.message import Display, Effects
 from swecli.tools.base import READ, ToolContext, ToolPlan
 from swecli.tools.paths import is_inside, relative_path
@@ -25,7 +26,7 @@ def plan_reading(
 ) -> PathPlan:
     """Return the plan for a file or folder that is read: `written` is how the model wrote its resolved `path`, and
     `files` are those whose contents it will know."""
-    if not is_inside(ctx.root, path):
+    if not is_inside(ctx.root, path) and ctx.guard.added(path) is None:
         return _plan_outside(summary, path, ctx)
     access = ctx.guard.access(written)
     return PathPlan(
@@ -63,8 +64,8 @@ def _plan_outside(summary: str, path: Path, ctx: ToolContext) -> PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlace:
-    """Where files are listed or searched: the workspace, or, after the user's approval, a folder outside it, whose own
-    ignore files apply."""
+    """Where files are listed or searched: the workspace, a folder that was added to it, or, after the user's approval,
+    a folder outside; the ignore files of each apply."""
 
     ctx: ToolContext
     start: str  # a path relative to the place
@@ -75,6 +76,11 @@ class SearchPlace:
         """Return the place of a file or folder that exists."""
         if is_inside(ctx.root, path):
             return cls(ctx, relative_path(ctx.root, path), "")
+        added = ctx.guard.added(path)
+        if added is not None:
+            guard = ctx.guard.for_added(added)
+            inner = replace(ctx, root=guard.root, files=replace(ctx.files, guard=guard))
+            return cls(inner, relative_to(added, str(path)), f"{added.path}/")
         top = path if path.is_dir() else path.parent
         prefix = f"{top.as_posix().rstrip('/')}/"
         inner = replace(ctx, root=top, files=replace(ctx.files, guard=ctx.guard.for_folder(top)))

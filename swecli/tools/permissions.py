@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Start
-from swecli.models.errors import ConfigError
+from swecli.models.added_folder import AddedFolder
+from swecli.models.errors import BadInput, ConfigError
 from swecli.models.message import Mode
 from swecli.tools.base import EDIT, READ, PermissionKind, Tool, ToolContext, ToolPlan
 from swecli.tools.guard import Guard
@@ -55,6 +56,23 @@ class SessionRules(Protocol):
         """Replace the rules. Raises StoreError and then changes nothing."""
 
 
+class Folders(Protocol):
+    """Keeps the folders that the user added to a workspace for the session in use, as long as the session is kept."""
+
+    def read(self) -> Sequence[AddedFolder]: ...
+
+    def write(self, folders: Sequence[AddedFolder], /) -> None:
+        """Replace the folders. Raises StoreError and then changes nothing."""
+
+
+class _NoFolders:
+    def read(self) -> Sequence[AddedFolder]:
+        return ()
+
+    def write(self, folders: Sequence[AddedFolder], /) -> None:
+        raise BadInput("There is no session to which a folder could be added.")
+
+
 class _Memory:
     """Keeps rules until the program ends."""
 
@@ -79,6 +97,7 @@ class Permissions:
         deny: Iterable[str] = (),
         project: ProjectRules | None = None,
         session: SessionRules | None = None,
+        folders: Folders | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.invalid: list[InvalidRule] = []  # while an ask or deny rule is, every mode asks
@@ -88,6 +107,7 @@ class Permissions:
         self.saved = project  # the file of the rules that the user saved for this folder
         self.project = self._parse("allow", project.rules if project else ())
         self._session_rules = session or _Memory()
+        self.folders = folders or _NoFolders()  # all that were added, also those that are gone
         self.last = ""  # describes the decision on the last call that was not a plain read
 
     @classmethod
@@ -97,6 +117,7 @@ class Permissions:
         root: Path,
         tools: Mapping[str, Tool],
         session: SessionRules | None = None,
+        folders: Folders | None = None,
     ) -> tuple[Permissions, list[str]]:
         """Return the permissions and the notices about rules that are not active."""
         settings = start.settings
@@ -107,7 +128,7 @@ class Permissions:
         except ConfigError as error:
             notices.append(f"rules saved for this folder are ignored: {error}")
         permissions = cls(
-            settings.mode, settings.allow, settings.ask, settings.deny, saved, session
+            settings.mode, settings.allow, settings.ask, settings.deny, saved, session, folders
         )
         for name, text, hint in permissions.invalid:
             source = str(saved.file) if saved and text in saved.rules else "settings"
@@ -303,7 +324,13 @@ class Permissions:
         """Return the guard of a workspace, with the rules as they are now."""
         rules = [*self._path_rules(tools)]
         linked = (follow_links(root, rule) for rule in rules)
-        return Guard(root, [*rules, *(rule for rule in linked if rule is not None)])
+        every = [*rules, *(rule for rule in linked if rule is not None)]
+        return Guard(root, every, folders=self.usable_folders)
+
+    @property
+    def usable_folders(self) -> tuple[AddedFolder, ...]:
+        """The added folders that lie where they were added."""
+        return tuple(folder for folder in self.folders.read() if folder.is_there)
 
     def _path_rules(self, tools: Mapping[str, Tool]) -> Iterator[PathRule]:
         """Yield the rules about paths. A deny or ask rule for a path bars it under the name of each tool that reads,

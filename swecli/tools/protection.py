@@ -4,12 +4,14 @@ at a background command."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 
 from swecli.models.errors import ToolError
 from swecli.tools.guard import Guard, Writing
 from swecli.tools.guarded_files import find_protected_files
-from swecli.tools.put_back import look, look_again, put_back
+from swecli.tools.put_back import Before, look, look_again, put_back
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 
 
@@ -26,11 +28,13 @@ class Protection:
         *,
         is_job: bool,
     ) -> None:
-        self._sandbox = sandbox
-        self._guard = guard
         self._profile = profile
         self._env = env
-        self._before = look(guarded)
+        self._places = [_Place(sandbox.root, guard, look(guarded))]
+        for one in guarded.added:
+            if one.folder.may_change:
+                inner = guard.for_added(one.folder)
+                self._places.append(_Place(inner.root, inner, look(one.files)))
         self._is_job = is_job
         self._lock = Lock()  # a look at a job and its end may come at the same time
 
@@ -39,15 +43,29 @@ class Protection:
         if self._profile == "read-only":
             return []
         with self._lock:
-            try:
-                now = find_protected_files(self._guard, self._env)
-            except ToolError as error:
-                return [f"what it did to files that start programs is not known: {error}"]
-            root = self._sandbox.root
-            lines = put_back(root, self._before, now, self._is_allowed, is_job=self._is_job)
-            if self._is_job:
-                self._before = look_again(self._before, now)
-            return lines
+            return [line for place in self._places for line in self._restore_in(place)]
 
-    def _is_allowed(self, name: str) -> bool:
-        return self._guard.judge(name).write is Writing.FREE
+    def _restore_in(self, place: _Place) -> list[str]:
+        if not place.root.is_dir():  # a folder that was added is gone
+            return []
+        try:
+            now = find_protected_files(place.guard, self._env)
+        except ToolError as error:
+            return [f"what it did to files that start programs is not known: {error}"]
+        lines = put_back(place.root, place.before, now, place.is_allowed, is_job=self._is_job)
+        if self._is_job:
+            place.before = look_again(place.before, now)
+        return lines
+
+
+@dataclass(slots=True)
+class _Place:
+    """The workspace or an added folder, and what was protected in it at the last look."""
+
+    root: Path
+    guard: Guard
+    before: Before
+
+    def is_allowed(self, name: str) -> bool:
+        """Return whether a change of this relative path needs no question."""
+        return self.guard.judge(name).write is Writing.FREE

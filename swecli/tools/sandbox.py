@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -21,6 +21,7 @@ from typing import Literal
 from swecli.config.paths import project_root
 from swecli.config.plugin_places import may_have_plugins
 from swecli.config.settings import Start
+from swecli.models.added_folder import AddedFolder
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
 from swecli.tools.bubblewrap import (
@@ -77,13 +78,37 @@ _DENIED = re.compile(
 class GuardedFiles:
     """Absolute paths in the workspace: `hidden` files cannot be read, `protected` files and folders not be changed;
     `links` are protected too, with the text that each of them holds. `opened` are paths outside that a rule lets
-    commands see, `repositories` every `.git`, at any depth."""
+    commands see, `repositories` every `.git`, at any depth. `added` has the same for each folder that was added to the
+    workspace."""
 
     hidden: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     opened: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
+    added: tuple[GuardedFolder, ...] = ()
+
+    def everywhere(self) -> GuardedFiles:
+        """Return the same with the files of the added folders among those of the workspace."""
+        inner = [one.files for one in self.added]
+        return replace(
+            self,
+            hidden=(*self.hidden, *(path for files in inner for path in files.hidden)),
+            protected=(*self.protected, *(path for files in inner for path in files.protected)),
+            links=(*self.links, *(link for files in inner for link in files.links)),
+            repositories=(
+                *self.repositories,
+                *(path for files in inner for path in files.repositories),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedFolder:
+    """A folder that was added to the workspace, and the guarded files in it."""
+
+    folder: AddedFolder
+    files: GuardedFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +240,7 @@ class Sandbox:
         """Return what a command in the sandbox may see and write, as options of bubblewrap. With
         `has_closed_repositories` it does not write to any `.git`; with `network` it reaches that of the machine, and it
         may write to the folders `written`. Looks at many files: not for the event loop."""
+        guarded = guarded.everywhere()
         shared = [_SHARE] if network else self._share_network()
         options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
         if network:
@@ -383,9 +409,13 @@ class Sandbox:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
         if profile == "read-only":
-            folders = sorted({root, *repository_folders(self.root)})
+            added = (one.folder.path for one in guarded.added)
+            folders = sorted({root, *repository_folders(self.root), *added})
             return [word for folder in folders for word in ("--ro-bind", folder, folder)]
         options = {root: ["--bind", root, root]}
+        for one in guarded.added:
+            path = one.folder.path
+            options[path] = ["--bind" if one.folder.may_change else "--ro-bind", path, path]
         for folder in filter(_is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
         # the user's git replaces its settings by rename, which takes a mount on the file away, but none on the folder
@@ -439,11 +469,12 @@ class Sandbox:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
         only root may read, and what leads to running programs."""
         home = home_of(self._environ)
-        visible = (str(self.root), *self._programs, *self._caches, *guarded.opened)
+        added = [one.folder.path for one in guarded.added]
+        visible = (str(self.root), *self._programs, *self._caches, *guarded.opened, *added)
         replaced = (*_REPLACED, *self._homes)
         candidates = [*self._own, *_secrets_at_home(home), *_closed_settings()]
         own_process = self._network.process if self._network is not None else 0
-        candidates += self._channels.find((str(self.root), *guarded.opened), own_process)
+        candidates += self._channels.find((str(self.root), *guarded.opened, *added), own_process)
         hidden = []
         for path in candidates:
             real = path.resolve()

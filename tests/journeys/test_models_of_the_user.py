@@ -3,12 +3,13 @@ gets."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.shell import swecli
-from tests.support.strict_provider import Reply, StrictProvider
+from tests.support.strict_provider import Refusal, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
 
@@ -86,3 +87,34 @@ key_env = "WORK_KEY"
         assert {row["name"]: row["requests"] for row in found["models"]} == {"mine": 1, "work": 2}
         assert all(row["cost"] > 0 for row in found["models"])
     assert spent["full_window"]["requests"] == 3
+
+
+def test_a_run_without_a_screen_goes_on_with_the_fallback_and_says_so(own_home: Path) -> None:
+    overloaded = Refusal(429, "Rate limit reached: requests per day.")
+    with (
+        StrictProvider([overloaded] * 2) as main,
+        StrictProvider([Reply("Done.")] * 2) as other,
+    ):
+        (own_home / "swecli").mkdir()
+        (own_home / "swecli" / "config.toml").write_text(f"""
+model = "big"
+fallback = ["small"]
+learn = false
+[models.big]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{main.openai_base}"
+key_command = ["echo", "test-key"]
+[models.small]
+api = "openai"
+model = "gpt-4.1"
+base_url = "{other.openai_base}"
+key_command = ["echo", "test-key"]
+""")
+        done = swecli("-p", "hello")
+        assert (done.code, done.out) == (0, "Done.\n")
+        assert "this turn goes on with small" in done.err
+        streamed = swecli("-p", "hello", "--output-format", "stream-json")
+    events = [json.loads(line) for line in streamed.out.splitlines()]
+    [changed] = [event for event in events if event["type"] == "model_changed"]
+    assert (changed["failed"], changed["model"], changed["passed_over"]) == ("big", "small", [])

@@ -259,3 +259,46 @@ def test_a_thread_ends_without_error_after_its_loop_is_closed() -> None:
     asyncio.run(begin())
     go.set()
     assert done.wait(5)
+
+
+async def test_a_command_is_not_shown_as_learning_and_the_newest_is_cancelled_first() -> None:
+    listener = RecordingListener()
+    background = make_background(listener)
+    ended: list[str] = []
+
+    async def wait(name: str) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(name)
+
+    background.start_command(wait("first"))
+    background.start_command(wait("second"))
+    await asyncio.sleep(0)
+    assert background.runs_commands
+    assert not background.busy
+    assert background.cancel_command()
+    await asyncio.sleep(0.01)
+    assert ended == ["second"]
+    assert background.cancel_command()
+    await asyncio.sleep(0.01)
+    assert ended == ["second", "first"]
+    assert not background.cancel_command()
+
+
+async def test_what_waited_for_a_command_that_outlasts_the_line_is_shown_at_its_end() -> None:
+    listener = RecordingListener(working=True)
+    background = make_background(listener)
+    go_on = asyncio.Event()
+
+    async def wait() -> None:
+        await go_on.wait()
+
+    background.start_command(wait())
+    background.show([Notice("learned")])
+    assert listener.shown == []
+    listener.working = False
+    go_on.set()
+    await background.drain()
+    await asyncio.sleep(0)
+    assert listener.shown == [Notice("learned")]

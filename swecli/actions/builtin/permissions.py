@@ -29,6 +29,8 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
         f"mode {rules.mode} · calls that only read in this folder run without asking · "
         "deny beats ask, ask beats allow",
     ]
+    for folder in rules.folders.read():
+        notes.append(f"added folder {folder}{'' if folder.is_there else ', which is gone'}")
     if asked.face.can_ask:  # a command line made no calls
         notes.append(f"last decision: {rules.last}" if rules.last else "no calls yet")
     if removable:

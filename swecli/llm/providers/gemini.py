@@ -125,6 +125,8 @@ class Gemini(NativeModel):
             body["tools"] = [
                 {"functionDeclarations": [_declaration(spec) for spec in request.tools]}
             ]
+            if not request.may_call:
+                body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
         body |= self.endpoint.extra_body
         system = [message for message in request.messages if message["role"] == "system"]
         others = [message for message in request.messages if message["role"] != "system"]

@@ -266,6 +266,10 @@ class OpenAIChat(NativeModel):
             body["cache_control"] = {"type": "ephemeral"}
         if request.tools:
             body["tools"] = [spec.to_api() for spec in request.tools]
+            # where marks say what is cached, a cached conversation belongs to its choice of tools (Anthropic's page
+            # on prompt caching)
+            if not request.may_call and profile.cache != "marks":
+                body["tool_choice"] = "none"
         if request.schema is not None and profile.schemas:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}

@@ -194,6 +194,8 @@ class Responses(NativeModel):
                 {"type": "function", **spec.to_api()["function"], "strict": False}
                 for spec in request.tools
             ]
+            if not request.may_call:
+                body["tool_choice"] = "none"
         if request.schema is not None and self.profile.schemas:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             body["text"] = {"format": {"type": "json_schema", **schema}}

@@ -119,10 +119,12 @@ class CommandContext:
         return Decision(allow=True, scope=answer)
 
     async def wait_for_background(self) -> None:
-        """Wait until background learning is stored, before a command changes the session."""
-        if self.background.busy:
+        """Wait until background learning is stored, and commands beside the line have ended, before a command changes
+        the session."""
+        if self.background.busy or self.background.runs_commands:
             hint = self.screen.keys.hint("interrupt", "to cancel")
-            note = "finishing background learning first"
+            what = "background learning" if self.background.busy else "what runs beside"
+            note = f"finishing {what} first"
             self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
 
@@ -206,12 +208,12 @@ def command(
     complete_further: CompleteFurther | None = None,
     concurrent: str = "",
 ) -> Callable[[Run], Command]:
-    """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore.
-    The first line of its docstring is the help."""
+    """Return a decorator that makes an `async def (ctx, args)` a command, named like it without a leading underscore,
+    and with `-` for any other. The first line of its docstring is the help."""
 
     def declare(run: Run) -> Command:
         return Command(
-            run.__name__.removeprefix("_"),
+            run.__name__.removeprefix("_").replace("_", "-"),
             tuple(aliases),
             usage,
             help=(run.__doc__ or "").strip().partition("\n")[0],

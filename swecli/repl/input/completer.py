@@ -37,14 +37,19 @@ class CommandSource(Protocol):
     # the same of all arguments together, of which more than one was typed
     async def further_values(self, name: str, typed: str) -> Sequence[tuple[str, str]]: ...
 
+    # absolute paths of the folders that were added to the workspace
+    def folders(self) -> tuple[str, ...]: ...
+
 
 class LineCompleter(Completer):
-    """Completes a line asynchronously, so that slow sources never block a key press; caches the paths below `root`."""
+    """Completes a line asynchronously, so that slow sources never block a key press; caches the paths below `root` and
+    the added folders."""
 
     def __init__(self, source: CommandSource, root: Path) -> None:
         self._source = source
         self._root = root
         self._paths: asyncio.Future[list[str]] | None = None
+        self._listed: tuple[str, ...] = ()  # the added folders among them
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -80,9 +85,11 @@ class LineCompleter(Completer):
         return []
 
     async def paths(self) -> Sequence[str]:
-        """Return paths relative to the root; those of folders end with a slash."""
-        if self._paths is None:
-            self._paths = run_in_thread(lambda: _list_paths(self._root), "swecli-files")
+        """Return paths relative to the root, and absolute ones of added folders; those of folders end with a slash."""
+        folders = self._source.folders()
+        if self._paths is None or self._listed != folders:
+            self._listed = folders
+            self._paths = run_in_thread(lambda: _list_all(self._root, folders), "swecli-files")
         return await asyncio.shield(self._paths)
 
     def invalidate_paths(self) -> None:
@@ -147,6 +154,14 @@ def _fuzzy_match(pattern: str, text: str) -> bool:
     """Return True if the text contains the letters of the pattern in their order."""
     letters = iter(text)
     return all(letter in letters for letter in pattern)
+
+
+def _list_all(root: Path, folders: Sequence[str]) -> list[str]:
+    """List the paths of the root, and those of the added folders as absolute ones."""
+    paths = _list_paths(root)
+    for folder in folders:
+        paths += [f"{folder}/{path}" for path in ("", *_list_paths(Path(folder)))]
+    return paths
 
 
 def _list_paths(root: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from swecli.models.events import Event, Notice, TurnFinished, WindowApplied
+from swecli.models.events import Event, ModelChanged, Notice, TurnFinished, WindowApplied
 from swecli.models.goal_events import GoalEnded
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.money import format_dollars
@@ -65,6 +65,8 @@ def render_remark(event: Event, left_hint: str = "") -> RenderableType | None:
 
 
 def _is_warning(event: Event) -> bool:
+    if isinstance(event, ModelChanged):
+        return True
     if isinstance(event, Notice):
         return event.level == "warning"
     if isinstance(event, GoalEnded):

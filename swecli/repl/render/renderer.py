@@ -16,6 +16,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
 from swecli.repl.render.activity import Activity
+from swecli.repl.render.aside import AsideView
 from swecli.repl.render.excerpt import EXPAND_ALL, EXPANDED, Fold
 from swecli.repl.render.reasoning import Reasoning
 from swecli.repl.render.screen import Screen
@@ -66,6 +67,9 @@ class Renderer:
         self._needs_gap = False  # an empty line comes before the next block
         self._after_remark = True  # the last print was a remark, so another one needs no empty line
         self._working = False
+        self._aside: AsideView | None = (
+            None  # a question beside the conversation that is being answered
+        )
         self._paused = False
         self._drawn_at = float("-inf")
         self._ticker: asyncio.Task[None] | None = None
@@ -82,10 +86,56 @@ class Renderer:
         self._after_remark = True
         self._working = True
         self._paused = False
+        self._start_ticker()
+        self.draw(force=True)
+
+    def _start_ticker(self) -> None:
         with suppress(RuntimeError):  # no running loop: the caller calls `draw`
             loop = asyncio.get_running_loop()
             self._ticker = self._ticker or loop.create_task(self._draw_periodically())
+
+    def _stop_ticker(self) -> None:
+        if self._ticker is not None and not self.is_working:
+            self._ticker.cancel()
+            self._ticker = None
+
+    def begin_aside(self, question: str) -> AsideView | None:
+        """Begin to show the answer to a question beside the conversation, while a turn runs or not; None if one is
+        being answered already."""
+        if self._aside is not None:
+            if not self._aside.is_done:
+                return None
+            self._waiting_remarks.append(self._render_aside(self._aside))
+        if not self._working:
+            self._needs_gap = True
+        stop_hint = self.screen.keys.hint("interrupt", "to stop this answer")
+        self._aside = AsideView(question, self._clock, stop_hint, self.screen.print_count)
+        self._start_ticker()
         self.draw(force=True)
+        return self._aside
+
+    def end_aside(self) -> None:
+        """Print the answer to the question beside the conversation. As long as the turn's own answer is being written,
+        it stays in the live region."""
+        if self._aside is None:
+            return
+        self._aside.end()
+        if self._stream is None:
+            self._print_aside()
+        self.draw(force=True)
+        if not self.is_working:
+            self.screen.show_live(None)
+        self._stop_ticker()
+
+    def _print_aside(self) -> None:
+        """Print the answer beside the conversation if it has ended."""
+        if self._aside is not None and self._aside.is_done:
+            block = self._render_aside(self._aside)
+            self._aside = None
+            self._print_block(block)
+
+    def _render_aside(self, view: AsideView) -> RenderableType:
+        return view.render(self.screen.color, self._stream_width, self.screen.print_count)
 
     @contextmanager
     def working(self, label: str) -> Iterator[None]:
@@ -98,8 +148,8 @@ class Renderer:
 
     @property
     def is_working(self) -> bool:
-        """Return True between `begin` and `end`."""
-        return self._working
+        """Return True between `begin` and `end`, and while a question beside the conversation is answered."""
+        return self._working or (self._aside is not None and not self._aside.is_done)
 
     def show(self, event: events.Event) -> None:
         print_count = self.screen.print_count
@@ -114,9 +164,7 @@ class Renderer:
                 self._print_block(tools.render_summary(call.summary, "failed"))
             self.screen.line("  └ interrupted", "warn")
         self._stop_work()
-        if self._ticker is not None:
-            self._ticker.cancel()
-            self._ticker = None
+        self._stop_ticker()
 
     def interrupt(self) -> None:
         """End the turn, and say that the user did."""
@@ -333,6 +381,8 @@ class Renderer:
             self._waiting_remarks = []
             for remark in remarks:
                 self._print_remark(remark)
+        if self._stream is None:
+            self._print_aside()
 
     @property
     def _stream_width(self) -> int:
@@ -360,10 +410,11 @@ class Renderer:
         self._working = False
         self._activity.running.clear()
         self.screen.show_live(None)
+        self.draw(force=True)  # what is answered beside the turn goes on
 
     def draw(self, force: bool = False) -> None:
         """Draw the live region; throttled unless `force`."""
-        if not self._working or self._paused:
+        if not self.is_working or self._paused:
             return
         if force or self._clock() - self._drawn_at >= _FRAME_SECONDS:
             self._drawn_at = self._clock()
@@ -373,6 +424,9 @@ class Renderer:
 
     def _render_live(self, rows: int) -> RenderableType:
         width = self._stream_width
+        aside = self._aside.render_live(width) if self._aside is not None else []
+        if not self._working:
+            return Group(Text(""), *aside)
         todos = render_todos(self._todos, rows - 2, width)
         parts = self._activity.render_output()
         if self._reasoning is not None:
@@ -382,7 +436,9 @@ class Renderer:
             parts += [tail] if tail is not None else []
         above = [Text("")] if self._needs_gap else []
         below = [Text("")] if parts or self._stream is not None else []
-        return Group(*above, *parts, *below, *todos, self._activity.render_spinner(width))
+        if aside:
+            aside.append(Text(""))
+        return Group(*above, *parts, *below, *aside, *todos, self._activity.render_spinner(width))
 
     async def _draw_periodically(self) -> None:
         while True:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+from swecli.models.aside import ASIDE, Aside
 from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
@@ -348,6 +349,13 @@ class Reader:
                 row["extra"] = {}
             state.record_request(RequestRecord(usage=usage, **row), created_at)
         return state
+
+    def asides(self, session_id: str) -> list[Aside]:
+        """Load what was asked beside a session's conversation, oldest first."""
+        source = f"model_request WHERE session_id = ? AND purpose = '{ASIDE}' ORDER BY id"
+        rows = self.select(MODEL_REQUEST, ("extra", "created_at"), source, (session_id,))
+        asides = (Aside.from_extra(row["extra"], row["created_at"]) for row in rows)
+        return [aside for aside in asides if aside is not None]
 
     def reductions(self, session_id: str, newest: int | None = None) -> list[Reduction]:
         """Load the reduction that began the current epoch and those after it that were not undone, oldest first; no

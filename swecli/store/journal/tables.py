@@ -24,7 +24,12 @@ from swecli.store.journal.table import (
     now,
     text_of,
 )
-from swecli.store.journal.values import read_rules, read_tuple
+from swecli.store.journal.values import (
+    read_added_folders,
+    read_rules,
+    read_tuple,
+    write_added_folders,
+)
 
 BULLET = Table(
     "bullet",
@@ -165,6 +170,7 @@ SESSION = Table(
         "cost": Column(REAL, 0.0),
         "first_query": Column(TEXT, ""),
         "allowed": Column(json_of(read_rules), None),
+        "folders": Column(json_of(read_added_folders, write_added_folders), None),
         "created_at": Column(MOMENT, now),
         "updated_at": Column(MOMENT, now),
         "subfolder": Column(TEXT, None),
@@ -179,6 +185,7 @@ SESSION = Table(
         "interactions",
         "cost",
         "allowed",
+        "folders",
         "created_at",
         "updated_at",
         "subfolder",

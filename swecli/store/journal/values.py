@@ -6,9 +6,11 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from swecli.models.added_folder import AddedFolder
 from swecli.models.json_value import JsonObject
 from swecli.models.message import MALFORMED
 from swecli.text import join_surrogates
@@ -125,6 +127,27 @@ def read_rules(folders: Any) -> Mapping[str, Sequence[str]]:
         if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
             raise TypeError(f"the rules allowed in {folder!r} are no list of texts")
     return folders
+
+
+def read_added_folders(stored: Any) -> Mapping[str, Sequence[AddedFolder]]:
+    """Return the folders that were added to a session, lists by the folder that they were added in; JSON null for none.
+    Raises TypeError, ValueError."""
+    stored = stored or {}
+    if not isinstance(stored, dict):
+        raise TypeError("the added folders are no table of folders")
+    folders: dict[str, tuple[AddedFolder, ...]] = {}
+    for workspace, rows in stored.items():
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise TypeError(f"what was added in {workspace!r} is no list of folders")
+        folders[workspace] = tuple(
+            AddedFolder(str(row.get("path", "")), row.get("may_change") is True) for row in rows
+        )
+    return folders
+
+
+def write_added_folders(folders: Mapping[str, Sequence[AddedFolder]]) -> JsonObject:
+    """Return what `read_added_folders` reads."""
+    return {workspace: [asdict(folder) for folder in added] for workspace, added in folders.items()}
 
 
 def read_tuple(items: Sequence[Any] | None) -> tuple[Any, ...]:

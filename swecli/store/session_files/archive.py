@@ -41,7 +41,7 @@ _FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist he
 # columns that belong to this database, or to the process that runs a turn
 EXCLUDED_COLUMNS: Mapping[type[sqlmodel.SQLModel], set[str]] = {
     # what the user allowed for a session is not allowed by whoever sends it to him
-    SessionRow: {"number", "interactions", "messages", "allowed"},
+    SessionRow: {"number", "interactions", "messages", "allowed", "folders"},
     InteractionRow: {"id", "session_id", "pid", "pending", "partial", "partial_after"},
     TurnRow: {"id", "session_id", "interaction"},
     MessageRow: {"session_id", "blocks"},  # `blocks` is in the format of one provider
@@ -236,6 +236,7 @@ class SessionArchive:
             copy.interactions = last
             copy.messages = len(archive["messages"])
             copy.cost = 0.0
+            copy.folders = None  # they are of the session that the user added them to
             copy.window_start = max(1, min(original.window_start, last))
             copy.created_at = copy.updated_at = datetime.now(UTC)
             db.add(copy)

@@ -64,8 +64,9 @@ def drop_judged_exchanges(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE bullet DROP COLUMN judged")
 
 
-def add_goals_and_who_changed_a_file(connection: Connection) -> None:
-    """A query stores which goal its turn works to, and a changed file who changed it; earlier rows have neither."""
+def add_goals_folders_and_who_changed_a_file(connection: Connection) -> None:
+    """A query stores which goal its turn works to, a session the folders that its user added, and a changed file who
+    changed it; earlier rows have none of them."""
 
 
 # The n-th step converts the rows from format `RELEASED` + n - 1 to `RELEASED` + n; it does nothing if that only adds
@@ -77,7 +78,7 @@ STEPS: tuple[Step, ...] = (
     key_projects_by_repository,
     store_doubts_as_columns,
     drop_judged_exchanges,
-    add_goals_and_who_changed_a_file,
+    add_goals_folders_and_who_changed_a_file,
 )
 
 

@@ -13,7 +13,12 @@ from swecli.models.context import Reduction, RetainedFact
 from swecli.models.message import CallStatus, ChatMessage, Effects, RequestRecord, ToolCall
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.session import Session as StoredSession
-from swecli.store.journal.values import read_rules, read_tuple
+from swecli.store.journal.values import (
+    read_added_folders,
+    read_rules,
+    read_tuple,
+    write_added_folders,
+)
 from swecli.store.tables.columns import (
     Arguments,
     CleanJson,
@@ -82,6 +87,14 @@ class SessionRow(Row, table=True):
     cost: float | None = Field(default=0.0, sa_type=Money)
     first_query: str = Field(default="", sa_type=CleanText)
     allowed: Any = Field(default=None, sa_type=CleanJson, sa_column_kwargs=converted(read_rules))
+    folders: Any = Field(
+        default=None,
+        sa_type=CleanJson,
+        sa_column_kwargs={
+            "server_default": "null",
+            **converted(read_added_folders, write_added_folders),
+        },
+    )
     created_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime)
     updated_at: datetime = Field(default_factory=UtcTime.now, sa_type=UtcTime, index=True)
     subfolder: str | None = Field(default=None, sa_type=CleanText)

@@ -9,9 +9,16 @@ from pydantic import Field
 from swecli.models.message import Offer, ToolResult
 from swecli.tools.base import EDIT, ToolContext, ToolError, tool
 from swecli.tools.edits import Edit, apply_edits
-from swecli.tools.file_changes import ChangePlan, make_change, plan_change, read_base, stale_error
+from swecli.tools.file_changes import (
+    ChangePlan,
+    make_change,
+    plan_change,
+    read_base,
+    resolve_change,
+    stale_error,
+)
 from swecli.tools.params import Params
-from swecli.tools.paths import relative_path, resolve_path
+from swecli.tools.paths import relative_path
 from swecli.tools.spans import changed_lines
 
 
@@ -23,7 +30,7 @@ class EditFileParams(Params):
 
 
 def _plan(params: EditFileParams, ctx: ToolContext) -> ChangePlan:
-    path = resolve_path(ctx.root, params.path)
+    path = resolve_change(ctx, params.path)
     base = read_base(ctx, path)
     assert base.file is not None
     # a failed match quotes the file only if it was read, or may be read without asking

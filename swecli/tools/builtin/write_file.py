@@ -14,12 +14,13 @@ from swecli.tools.file_changes import (
     make_change,
     plan_change,
     read_base,
+    resolve_change,
     stale_error,
 )
 from swecli.tools.file_formats import new_file
 from swecli.tools.line_ends import keep_line_ends
 from swecli.tools.params import Params
-from swecli.tools.paths import display_path, given_name, resolve_path
+from swecli.tools.paths import display_path, given_name
 
 
 class WriteFileParams(Params):
@@ -30,7 +31,7 @@ class WriteFileParams(Params):
 
 
 def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
-    path = resolve_path(ctx.root, params.path)
+    path = resolve_change(ctx, params.path)
     if path == ctx.root.resolve() or given_name(ctx.root, params.path).endswith("/"):
         raise ToolError("The path names a folder. Give the path of a file.")
     if not path.exists():

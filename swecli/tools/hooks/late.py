@@ -51,18 +51,23 @@ class Hooks:
     async def admit(self, prompt: str) -> list[str]:
         """Ask the hooks on a new session, and on a prompt, before its turn is prepared. Returns what they add for the
         model. Raises BadInput if one refuses the prompt."""
-        if self._approved is not None:
-            self._approved.read()
-        approved = self._load()
+        approved = self._read_again()
         if approved is None:
             return []
-        added = [await self._begin_session(approved)]
-        answer = await approved.on_prompt(prompt)
-        if answer.is_refusal or answer.ends_turn:
-            reason = answer.reason or answer.end_reason
-            raise BadInput(f"A hook refuses this message: {reason}", "Nothing was sent to a model.")
-        added.append(answer.context)
+        added = [await self._begin_session(approved), await _ask_about(approved, prompt)]
         return [text for text in added if text]
+
+    async def judge(self, prompt: str) -> None:
+        """Ask the hooks on a question beside the conversation. Raises BadInput if one refuses it."""
+        approved = self._read_again()
+        if approved is not None:
+            await _ask_about(approved, prompt)
+
+    def _read_again(self) -> ApprovedHooks | None:
+        """Return the hooks that are approved now; None if no file declares one."""
+        if self._approved is not None:
+            self._approved.read()
+        return self._load()
 
     @property
     def are_loaded(self) -> bool:
@@ -173,3 +178,12 @@ class Hooks:
         if answer.ends_turn:
             self.end_reason = answer.end_reason
         return answer
+
+
+async def _ask_about(approved: ApprovedHooks, prompt: str) -> str:
+    """Return what the hooks on a prompt add for the model, "" for nothing. Raises BadInput if one refuses it."""
+    answer = await approved.on_prompt(prompt)
+    if answer.is_refusal or answer.ends_turn:
+        reason = answer.reason or answer.end_reason
+        raise BadInput(f"A hook refuses this message: {reason}", "Nothing was sent to a model.")
+    return answer.context

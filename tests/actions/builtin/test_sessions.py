@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.store.test_presence import other_process
+from tests.support.command_context import ScriptedContext
+from tests.support.runtime import make_runtime, run_turn
 from tests.support.secrets import secrets
 from tests.support.shell import CompletedRun, Run, script
 from tests.support.terminal import Terminal
@@ -278,3 +280,48 @@ def test_a_replay_diff_of_an_imported_transcript_is_refused(run: Run) -> None:
     assert outcome.code == 42
     assert "are not stored" in outcome.complaint
     assert run("sessions", "replay", "nobody").code == 42
+
+
+async def test_what_was_asked_beside_the_conversation_is_shown_and_exported_between_its_turns(
+    run: Run,
+) -> None:
+    runtime = make_runtime(["First.", "It is **8080**.", "Second."], learn=False)
+    await run_turn(runtime, "one", learn=False)
+    await ScriptedContext(runtime).type("/btw which port?")
+    await run_turn(runtime, "two", learn=False)
+    session = runtime.session.id
+    runtime.close()
+    assert run("sessions", "show", session).out.splitlines() == [
+        "user: one",
+        "assistant: First.",
+        "beside, user: which port?",
+        "beside, assistant: It is **8080**.",
+        "user: two",
+        "assistant: Second.",
+    ]
+    exported = run("sessions", "export", session)
+    [aside] = [row for row in exported.json["requests"] if row["purpose"] == "aside"]
+    assert aside["extra"]["aside"] == {"question": "which port?", "answer": "It is **8080**."}
+    markdown = run("sessions", "export", session, "md").out
+    quoted = "> **Beside the conversation:** which port?\n>\n> It is **8080**."
+    assert markdown.index("First.") < markdown.index(quoted) < markdown.index("## T2: two")
+    page = run("sessions", "export", session, "html").out
+    assert "Beside the conversation: which port?" in page
+    assert "<strong>8080</strong>" in page
+
+    Path("session.json").write_text(exported.out)
+    run("sessions", "import", "session.json", "--db", "other.db")
+    copied = run("sessions", "show", session, "--db", "other.db").out
+    assert "beside, user: which port?" in copied
+
+
+async def test_a_secret_in_a_question_beside_the_conversation_is_not_exported(run: Run) -> None:
+    text, secret = secrets()["GitHub personal"]
+    runtime = make_runtime([f"It is {text}."], learn=False)
+    await ScriptedContext(runtime).type(f"/btw is {text} a key?")
+    session = runtime.session.id
+    runtime.close()
+    for form in ("json", "md", "html"):
+        exported = run("sessions", "export", session, form).out
+        assert "a key?" in exported
+        assert secret not in exported

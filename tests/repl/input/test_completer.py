@@ -33,6 +33,9 @@ class CommandSource:
     async def commands(self) -> list[tuple[str, tuple[str, ...], str]]:
         return [(one.name, one.aliases, one.help) for one in self._table.commands]
 
+    def folders(self) -> tuple[str, ...]:
+        return ()
+
     async def values(self, name: str) -> list[tuple[str, str]]:
         return (
             [("red", "warm"), ("rose", "warmer"), ("blue", "cold")]

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from swecli.repl.input.completer import LineCompleter, _list_paths
 
@@ -58,8 +60,31 @@ class NoCommands:
     async def commands(self) -> list[tuple[str, tuple[str, ...], str]]:
         return []
 
+    def folders(self) -> tuple[str, ...]:
+        return ()
+
     async def values(self, name: str) -> list[tuple[str, str]]:
         return []
+
+
+async def test_the_files_of_a_folder_that_was_added_are_listed_by_their_absolute_paths(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/a.py").write_text("")
+    added: tuple[str, ...] = ()
+
+    class Source(NoCommands):
+        def folders(self) -> tuple[str, ...]:
+            return added
+
+    completer = LineCompleter(Source(), repository)
+    before = await completer.paths()
+    added = (f"{tmp_path}/lib",)
+    assert await completer.paths() == [*before, f"{tmp_path}/lib/", f"{tmp_path}/lib/a.py"]
+    document = Document(f"see @{tmp_path}/lib/a")
+    [completion] = [one async for one in completer.get_completions_async(document, CompleteEvent())]
+    assert completion.text == f"{tmp_path}/lib/a.py"
 
 
 async def test_the_list_of_files_is_cached_until_it_is_invalidated(repository: Path) -> None:

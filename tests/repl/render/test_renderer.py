@@ -492,3 +492,38 @@ def test_a_started_step_is_shown_as_thinking() -> None:
     stage.renderer.begin()
     assert "Thinking" in stage.show(StepStarted(1))[-1] or "Working" in stage.seen()[-1]
     assert isinstance(stage.terminal.screen, pyte.Screen)
+
+
+def test_an_answer_beside_the_turn_waits_for_the_end_of_what_is_being_written() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    view = stage.renderer.begin_aside("which port?")
+    assert view is not None
+    stage.show(TextDelta("The turn writes a first line.\n\nAnd a second"))
+    view.take(TextDelta("It is 8080."))
+    stage.clock.now += 1
+    stage.renderer.draw(force=True)
+    assert "┆ It is 8080." in stage.seen(), "while it grows"
+    stage.renderer.end_aside()
+    assert stage.seen()[3].startswith("not part of the conversation · 1.0 s"), "it can be read"
+    stage.show(TextDelta(" line."))
+    stage.renderer.end()
+    seen = stage.seen()
+    assert seen.index("And a second line.") < seen.index("┆ /btw which port?")
+    assert seen[seen.index("┆ /btw which port?") + 1] == "┆ It is 8080."
+
+
+def test_an_answer_that_outlasts_the_turn_is_still_shown() -> None:
+    stage = Stage()
+    stage.renderer.begin()
+    view = stage.renderer.begin_aside("which port?")
+    assert view is not None
+    stage.renderer.end()
+    view.take(TextDelta("It is"))
+    stage.renderer.draw(force=True)
+    assert "┆ It is" in stage.seen()
+    view.take(TextDelta(" 8080."))
+    stage.renderer.end_aside()
+    assert stage.seen()[0] == "┆ It is 8080."
+    assert stage.seen()[1].startswith("not part of the conversation")
+    assert not stage.renderer.is_working

@@ -292,6 +292,23 @@ async def test_a_refused_prompt_is_not_sent() -> None:
     assert not runtime.agent.model.requests  # type: ignore[attr-defined]
 
 
+async def test_a_refused_question_beside_the_conversation_is_not_sent() -> None:
+    declare(Path.cwd(), ("UserPromptSubmit", "", _REFUSE))
+    runtime = _runtime(["done"])
+    with pytest.raises(BadInput, match="A hook refuses this message: not here"):
+        await runtime.agent.prepare_aside("do it")
+
+
+async def test_a_question_beside_the_conversation_does_not_begin_the_session_for_hooks() -> None:
+    declare(Path.cwd(), ("SessionStart", "", "echo the build is red"))
+    runtime = _runtime(["beside", "done"])
+    await runtime.agent.prepare_aside("what now?")
+    await runtime.agent.admit("do it")
+    await run_turn(runtime, "do it", learn=False)
+    [request] = runtime.agent.model.requests  # type: ignore[attr-defined]
+    assert "the build is red" in str(request.messages[-1])
+
+
 async def test_a_model_that_is_sent_on_is_told_so_as_no_word_of_the_user() -> None:
     Path("stop.sh").write_text(
         "cat >> stops; [ -e once ] && exit 0; touch once; echo run the tests >&2; exit 2"
