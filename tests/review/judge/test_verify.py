@@ -504,7 +504,7 @@ async def test_of_several_places_of_a_quote_the_one_nearest_to_the_claim_is_evid
     store: ReviewStore,
 ) -> None:
     Path("a.py").write_text(f"{CODE}\n\n{CODE}")
-    [claim] = record(store, replace(CLAIM, line=18))
+    [claim] = record(store, replace(CLAIM, line=16))
     answer = calls(verdict_call((claim.id, "confirmed", LINE), path="a.py"))
     taken, _ = await verify(store, [claim], answer)
-    assert taken.judgements[claim.id].line == 18
+    assert taken.judgements[claim.id].line == 16
