@@ -285,9 +285,13 @@ class FakeGitHub:
             if first in (row["id"], row.get("in_reply_to_id"))
         ]
 
-    def reply(self, text: str, login: str = "ann", association: str = "MEMBER") -> None:
-        """Let a person reply to the newest thread ("": without a word) and resolve it."""
-        first = [row["id"] for row in self.comments if row["path"]][-1]
+    def reply(
+        self, text: str, login: str = "ann", association: str = "MEMBER", about: str = ""
+    ) -> None:
+        """Let a person reply with a text, "" for none, to the newest thread that has the words `about`, and resolve
+        it."""
+        threads = [row for row in self.comments if row["path"] and about in row["body"]]
+        first = threads[-1]["id"]
         user = {"login": login}
         row = {"id": 5_000 + len(self.comments), "body": text, "path": "", "user": user}
         if text:
@@ -305,6 +309,9 @@ class FakeGitHub:
         return status, {"message": headers.get("said", f"refused with {status}")}, headers
 
     def _out_of_diff(self, row: dict[str, Any]) -> str:
+        if row.get("subject_type") == "file":
+            is_changed = row["path"] in self.patches and row["path"] not in self.refuse_paths
+            return "" if is_changed else "path must be part of the diff"
         diff = FileDiff(row["path"], hunks=parse_hunks(self.patches.get(row["path"], "")))
         lines = range(row.get("start_line", row["line"]), row["line"] + 1)
         if (
