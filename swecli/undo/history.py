@@ -19,6 +19,7 @@ from swecli.tools.diffs import unified_diff
 from swecli.tools.jobs import Jobs
 from swecli.undo.lasting import Standing, find_standing, join_names
 from swecli.undo.recorder import ChangeRecorder
+from swecli.undo.renames import find_renames
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
 from swecli.undo.versions import NOT_STORED, FileVersions
 
@@ -257,15 +258,31 @@ class TurnHistory:
             ends[change.path] = FileChange(
                 change.path, ends.get(change.path, change).before, change.after
             )
+        changed = [change for change in ends.values() if change.before != change.after]
+        renames = {
+            rename.created.path: rename.removed for rename in find_renames(changed, self._read_end)
+        }
+        moved_away = {removed.path for removed in renames.values()}
         return [
-            self._diff_file(change) for change in ends.values() if change.before != change.after
+            self._diff_file(change, renames.get(change.path))
+            for change in changed
+            if change.path not in moved_away
         ]
 
-    def _diff_file(self, change: FileChange) -> tuple[str, str]:
+    def _read_end(self, change: FileChange) -> TextFile | None:
+        """Return a removed file as it was, or a created one as it is."""
+        return self._read(change.before if change.before.mode else change.after)
+
+    def _diff_file(self, change: FileChange, renamed: FileChange | None) -> tuple[str, str]:
+        """Return the line and the diff of a file. `renamed` is what was removed under its former path, None if it had
+        none."""
         name = self.relative(change.path)
         old = change.before
         new = change.after
         kind = _describe_change(old.mode, new.mode)
+        if renamed is not None:
+            old = renamed.before
+            kind = f"renamed from {self.relative(renamed.path)}"
         before = self._read(old)
         after = self._read(new, before.encoding if before and not before.text.isascii() else "")
         if old.digest == new.digest or before is None or after is None:

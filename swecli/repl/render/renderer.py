@@ -23,6 +23,7 @@ from swecli.repl.render.stream import MarkdownStream
 from swecli.repl.render.todo_lines import render_todos
 
 _ROWS_BELOW = 3  # of the terminal, left to the input line, the footer and one row above
+_LEAST_ROWS = 3  # of the live region, before the to-do list takes one
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 # characters of streamed text that are rendered between two looks at the keys: 2 ms (`scripts/bench prompt`)
 _PORTION = 1_000
@@ -372,7 +373,8 @@ class Renderer:
 
     def _render_live(self, rows: int) -> RenderableType:
         width = self._stream_width
-        todos = render_todos(self._todos, rows - 2, width)
+        line = render_todos(self._todos, width) if rows > _LEAST_ROWS else None
+        todos = [line] if line is not None else []
         parts = self._activity.render_output()
         if self._reasoning is not None:
             parts.append(self._reasoning.render_tail(width - 2))
