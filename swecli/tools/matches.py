@@ -195,7 +195,9 @@ class Search:
             on_output=output.extend,
             errors_too=False,
         )
-        names = [os.fsdecode(name).removeprefix("./") for name in bytes(output).split(b"\0") if name]
+        names = [
+            os.fsdecode(name).removeprefix("./") for name in bytes(output).split(b"\0") if name
+        ]
         wanted = [name for name in sorted(names) if self._is_selected(name)]
         # in a thread: there may be thousands of pictures
         texts = await asyncio.to_thread(lambda: [name for name in wanted if self._is_text(name)])

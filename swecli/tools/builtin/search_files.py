@@ -15,7 +15,6 @@ from swecli.tools.outside import PathPlan, SearchPlace, plan_reading
 from swecli.tools.params import Params
 from swecli.tools.paths import not_found_error, relative_path, resolve_for_reading
 
-
 _MAX_NAMED = 10  # files that were not searched; more are only counted
 
 
