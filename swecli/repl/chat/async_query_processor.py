@@ -81,7 +81,7 @@ class AsyncQueryProcessor:
         """Ask the hooks on a query, which may take a while. Raises BadInput if one refuses it."""
         hooks = self._program.agent.toolkit.hooks
         if hooks is not None and hooks.exist:
-            with self._program.renderer.working("Asking hooks"):
+            with self._program.renderer.working("Asking the hooks"):
                 await self._program.agent.admit(query)
 
     async def run_shell(self, command: str, share: bool = True) -> None:

@@ -160,7 +160,7 @@ class Renderer:
         """Print all of what was folded or expanded last, however long it is, until the user stops the turn. Raises
         BadInput if nothing was."""
         if self._last_fold is None:
-            raise BadInput("No output is folded.", "/expand all prints all of the last one")
+            raise BadInput("There is no shortened output to expand.", "It works after a long one.")
         stops = self._stops
         pieces = takewhile(lambda _: self._stops == stops, self._last_fold.render_whole())
         await self.screen.print_in_portions(pieces)

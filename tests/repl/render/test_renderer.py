@@ -418,7 +418,7 @@ async def test_all_of_a_long_diff_can_be_printed_while_it_is_asked_about() -> No
 
 
 async def test_printing_all_without_a_folded_output_says_so() -> None:
-    with pytest.raises(BadInput, match="No output is folded"):
+    with pytest.raises(BadInput, match="no shortened output"):
         await Stage().renderer.print_whole()
 
 
