@@ -25,6 +25,8 @@ def play() -> Shot:
         project = make_project(home / "shop")
         prices = project / "shop" / "prices.py"
         prices.write_text(prices.read_text().replace(RIGHT, WRONG))
+        # else pytest warns that the sandbox lets it write no cache, and names paths of this machine
+        (project / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
         with Terminal(command=_command(home, project), columns=COLUMNS, rows=ROWS) as terminal:
             return _session(terminal)
 

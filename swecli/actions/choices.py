@@ -29,7 +29,11 @@ def find_models(runtime: Runtime) -> Values:
     named.setdefault("demo", "an offline tour")
     for entry in runtime.settings.models:
         named.setdefault(entry.name, "your own")
+    environ = runtime.start.environ
     for service in HOSTED:
-        named.setdefault(service.default_model, f"{service.name}'s default")
+        about = f"{service.name}'s default"
+        if not any(environ.get(name, "").strip() for name in service.key_variables):
+            about += f" (needs {service.key_variables[0]})"
+        named.setdefault(service.default_model, about)
     named.pop("", None)  # of settings without a model, and of services without a default
     return list(named.items())

@@ -21,7 +21,7 @@ def import_session(sessions: SessionManager, file: Path) -> ActionResult:
     turns = pluralize(result.interactions, "turn")
     lines = [f"Imported {turns}{origin} as {name}; continue with: swecli -r {name}."]
     if result.left_out:
-        lines.append(f"{result.left_out} strategies of its project were not imported.")
+        lines.append(f"Of its project's strategies {result.left_out} were not imported.")
     if result.skipped:
         rest = len(result.skipped) - _MAX_LISTED
         more = f", and {rest} more" if rest > 0 else ""

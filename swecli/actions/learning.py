@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.models.action import ActionResult, Face, Invocation
-from swecli.models.counts import parse_count
+from swecli.models.counts import parse_count, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.json_value import Json
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
@@ -85,8 +85,8 @@ async def learn_from_sessions(learning: LearningService, asked: Invocation) -> A
     }
     price = "unknown" if cost is None else f"${cost:.4f}"
     line = (
-        f"{totals.turns} turns reflected on: {totals.added} strategies added, {totals.tagged} tags, "
-        f"{len(totals.failures)} failures, price {price}."
+        f"{pluralize(totals.turns, 'turn')} reflected on: {totals.added} added to the playbook, {totals.tagged} judged "
+        f"by what followed, {len(totals.failures)} failed, price {price}."
     )
     lines = (*(f"skipped: {session}" for session in left_out), line)
     return ActionResult(value, lines, code=1 if 0 < totals.turns == totals.failed_turns else 0)

@@ -16,6 +16,7 @@ from swecli.context.replay.requests import Assumptions, ReplayedTurn
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import row_of, sizes_of
 from swecli.models.action import ActionResult
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import (
     Event,
@@ -73,9 +74,7 @@ def replay_recording(recording: Recording, *, differences_only: bool) -> ActionR
             report.add_events(past, turn, events)
     totals = f"{report.totals()}; nothing was sent, no tool ran."
     if report.different_turns:
-        totals = (
-            f"{report.different_turns} of {len(report.values)} turns send something else: {totals}"
-        )
+        totals = f"something else is sent in {report.different_turns} of {len(report.values)} turns: {totals}"
     elif differences_only:
         totals = f"the requests are the same: {totals}"
     value = redact_value({"session_id": history.session.id, "turns": report.values})
@@ -97,7 +96,12 @@ class _ReplayReport:
     def totals(self) -> str:
         """Return how many turns, requests and tokens there were."""
         sizes = [size for value in self.values for size in value["requests"]]
-        return f"{len(self.values)} turns, {len(sizes)} requests, {sum(sizes):,} tokens"
+        counts = [
+            pluralize(len(self.values), "turn"),
+            pluralize(len(sizes), "request"),
+            pluralize(sum(sizes), "token"),
+        ]
+        return ", ".join(counts)
 
     def add_turn(self, past: PastTurn, turn: ReplayedTurn) -> None:
         """Begin a turn, with the tokens of its requests."""
@@ -152,7 +156,7 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
             case StepStarted() if event.n <= len(sizes):
                 yield f"  request {event.n}: {sizes[event.n - 1]:,} tokens"
             case WindowApplied():
-                yield f"  window: {event.removed} turns removed, {event.kept} kept"
+                yield f"  window: {pluralize(event.removed, 'turn')} left out, {event.kept} kept"
             case ToolFinished():
                 yield format_call(event.call.name, event.call.parameters, event.result.for_model)
             case TurnFailed():

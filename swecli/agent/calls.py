@@ -62,6 +62,7 @@ from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
 
 if TYPE_CHECKING:
+    from swecli.tools.keyboard import Keyboard
     from swecli.tools.sandbox import Sandbox
     from swecli.tools.search_provider import SearchProvider
 
@@ -177,9 +178,12 @@ class Toolkit:
             with suppress(ToolError):  # deleted meanwhile: it counts as unread
                 self.ctx.files.digests[path] = digest(read_bytes(self.ctx.root, path))
 
-    async def shell(self, command: str, output: HeadTail | None = None) -> tuple[str, int]:
-        """Run the user's own command line without approval and outside the sandbox, as in a shell. Returns its output
-        and exit code; `output` collects the output while it runs. Raises BadInput if it cannot be started."""
+    async def shell(
+        self, command: str, output: HeadTail | None = None, keyboard: Keyboard | None = None
+    ) -> ToolResult:
+        """Run the user's own command line without approval and outside the sandbox, as in a shell. `output` collects
+        the output while it runs, and `keyboard` is its input, None for an empty one. Raises BadInput if it cannot be
+        started."""
         # late: most turns run none
         from pydantic import ValidationError
 
@@ -188,18 +192,17 @@ class Toolkit:
 
         ctx = replace(
             self.ctx,
-            commands=replace(self.ctx.commands, open_sandbox=None),
+            commands=replace(self.ctx.commands, open_sandbox=None, keyboard=keyboard),
             progress=Progress(output=output),
         )
         try:
             params = run_command.params.model_validate({"command": command})
-            result = await run_command.run(params, ctx, run_command.plan(params, ctx))
+            return await run_command.run(params, ctx, run_command.plan(params, ctx))
         except ToolError as error:
             raise BadInput(str(error)) from error
         except ValidationError as error:  # empty, or not valid text
             problem = error.errors(include_url=False)[0]["msg"]
             raise BadInput(f"This cannot be run: {problem}.") from error
-        return result.for_user.body, result.exit_code or 0
 
 
 def _find_search(start: Start) -> SearchProvider | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from swecli.models.counts import pluralize
 from swecli.models.events import Event, TurnFailed, TurnFinished
 from swecli.models.message import CallStatus, Display, Effects, ToolResult
 from swecli.models.session import Session
@@ -33,9 +34,8 @@ def task_result(event: Event | None, session: Session) -> ToolResult:
         lines.append(f"[It was not finished: {event.reason}.]")
     if changed:
         lines.append(f"[It changed: {', '.join(changed)}]")
-    steps = f"{event.steps} {'step' if event.steps == 1 else 'steps'}"
-    early = "" if is_done else f" · ended by {event.reason}"
-    title = f"{steps}{early} · session {session.id}"
+    early = "" if is_done else f" · not finished: {event.reason}"
+    title = f"{pluralize(event.steps, 'request')}{early} · session {session.id[:13]}"
     return ToolResult(
         is_done,
         "\n".join(lines),

@@ -199,6 +199,7 @@ class _Run:
         self._learn()
         answer = schema.check(writer.turn.answer)
         if code == 0 and answer.fault:
+            writer.ask_again(answer.fault)
             question = ask_again(answer.fault)
             await self._store(question)
             code = await self._run_turn(agent.prepare(question), schema.schema)

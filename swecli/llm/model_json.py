@@ -64,7 +64,7 @@ def read_object(text: str, schema: JsonObject) -> tuple[JsonObject, str]:
     """Return the last object in a text that follows a schema, and ""; or {} and what is wrong with the last one."""
     values = [found_value.value for found_value in find_values(text)]
     objects = [value for value in values if isinstance(value, dict) and value]
-    last_fault = "it has no complete JSON object"
+    last_fault = "the answer has no complete JSON object"
     for value in reversed(objects):
         fault = find_fault(value, schema)
         if not fault:

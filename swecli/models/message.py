@@ -316,6 +316,9 @@ class ToolResult:
     for_model: str
     for_user: Display = field(default_factory=Display)
     exit_code: int | None = None
+    failed_parts: tuple[
+        str, ...
+    ] = ()  # as in "curl failed (exit code 7)": of a pipe, before its last program
     cancelled: bool = False
     denied: bool = False
     effects: Effects | None = None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from swecli.store.session_manager import SessionManager
+    from swecli.tools.keyboard import Keyboard
     from swecli.tools.sandbox import Profile, Sandbox
     from swecli.tools.search_provider import SearchProvider
 
@@ -151,6 +152,8 @@ class CommandAccess:
     profile: Profile | None = None
     # the paths that the user has allowed the running call's command, which the sandbox would hide or keep as they are
     allowed: tuple[str, ...] = ()
+    # what a command line of the user reads keys from; None: nothing, and so do all others
+    keyboard: Keyboard | None = None
     jobs: Jobs = field(default_factory=Jobs)
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()

@@ -22,7 +22,8 @@ _PROVIDER_KEY = re.compile(
 # An editor would wait for keys that nobody can press. It fails, so that git does not go on with an unedited text, as a
 # rebase would; quoted, since programs start an editor by a shell or split its words themselves.
 _NO_EDITOR = (
-    "sh -c 'echo No editor runs here: give the text as an option or in a file. >&2; exit 1'"
+    "sh -c 'echo No editor runs here: give the text as an option or in a file. At the prompt, !!COMMAND has the "
+    "editor. >&2; exit 1'"
 )
 _NAMES_EDITOR = re.compile(r"\w*EDITOR|VISUAL")  # SVN_EDITOR, HGEDITOR, SUDO_EDITOR
 _NAMES_PAGER = re.compile(r"\w*PAGER")  # GH_PAGER, AWS_PAGER, BAT_PAGER

@@ -44,6 +44,8 @@ _log = logging.getLogger(__name__)
 _CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
+# parameters that say what a call is about, of tools of ours and of others
+_SUBJECTS = ("path", "command", "pattern", "call_id", "url", "query", "title", "name")
 _MAX_CHANGED = 10  # files named after a command; more are only counted
 
 
@@ -321,9 +323,9 @@ async def _check_permission(
         call.reason = verdict.reason
         if verdict.by == "hook":  # it may name the way that is wanted
             return _error_result(f"Nothing was done: {verdict.reason}", denied=True)
+        said = " ".join(filter(None, (verdict.reason, verdict.advice)))
         return _error_result(
-            f"Not permitted: {verdict.reason} Do not try to reach the same in another way.",
-            denied=True,
+            f"Not permitted: {said} Do not try to reach the same in another way.", denied=True
         )
     request = _approval_request(planned, verdict, permissions)
     try:
@@ -507,9 +509,7 @@ def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
 
 def summary_without_plan(call: ToolCall) -> str:
     """Return one line on a call of which no plan is known: its tool, and what it is about."""
-    about = next(
-        (v for k in ("path", "command", "pattern", "call_id") if (v := call.parameters.get(k))), ""
-    )
+    about = next((value for name in _SUBJECTS if (value := call.parameters.get(name))), "")
     return one_line(f"{call.name or '(no name)'} {about}")
 
 

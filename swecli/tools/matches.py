@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from swecli.file_names import write_name
 from swecli.regular_files import open_regular
+from swecli.text_files import decode
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.environment import child_environment
 from swecli.tools.file_changes import decode_file
@@ -26,6 +27,15 @@ Show = Literal["lines", "files", "counts"]
 _BY_SUFFIX = re.compile(r"\*\.(?:\w+|\{[\w,]+\})")
 _MAX_LINE = 300  # characters
 _MAX_BYTES = 1_000_000  # by which the encoding of a file is told
+# Files that may be in another encoding: their encodings are told one by one, each in some milliseconds.
+_MAX_OTHERS = 200
+_START = 8192  # bytes in which a binary file has a NUL, as git judges
+_HAS_NUL = r"(?-u)\x00"
+# What no text in UTF-8 has: a byte that begins no character, or one whose other bytes are missing, or these without it.
+_NOT_UTF8 = (
+    r"(?-u)[\xC0\xC1\xF5-\xFF]|[\xC2-\xDF](?:[^\x80-\xBF]|$)|[\xE0-\xF4](?:[^\x80-\xBF]|$)"
+    r"|[\xE0-\xF4][\x80-\xBF](?:[^\x80-\xBF]|$)|(?:^|[\x00-\x7F])[\x80-\xBF]"
+)
 # ripgrep's names, which are those of web pages, of the encodings that have another one in Python
 _LABELS = {
     "iso8859-1": "latin1",
@@ -107,6 +117,7 @@ class Search:
         self._open: FileMatches | None = None  # whether a file is binary is reported at its end
         self._rest = b""
         self._encodings: dict[str, str] = {}  # of files in which a line is not UTF-8
+        self.not_searched: list[str] = []  # files in an encoding that cannot be searched
 
     async def run(self) -> ProcessExit:
         """Run ripgrep. Raises ToolError if the pattern is invalid or ripgrep is missing."""
@@ -137,19 +148,91 @@ class Search:
                 await asyncio.wait([searching])
         if end.code == 2 and not self.files:
             await self._check_pattern(argv, env)
+        if end.reason == "exit" and not self._is_file and not self.has_more:
+            await self._search_other_encodings(argv, env)
         return end
 
-    def _options(self) -> list[str]:
-        options = ["--json", "--sort=path"]
+    async def _search_other_encodings(self, argv: list[str], env: dict[str, str]) -> None:
+        """Search what ripgrep has taken for binary, or compared with the bytes of UTF-8."""
+        by_label: dict[str, list[str]] = {}
+        for path in await self._find_other_encodings(env):
+            encoding = self._encoding_of(path)
+            if encoding == "utf-8":
+                continue
+            if label := _label(encoding):
+                by_label.setdefault(label, []).append(path)
+            else:
+                self.not_searched.append(path)
+        if not by_label:
+            return
+        others = {path for paths in by_label.values() for path in paths}
+        self.files = [file for file in self.files if file.path not in others]
+        for label, paths in by_label.items():
+            places = [f"./{path}" for path in paths]
+            await run_group(
+                [*argv, *self._output_options(), f"--encoding={label}", "--", *places],
+                cwd=self._ctx.root,
+                env=env,
+                timeout=self._ctx.commands.timeout,
+                on_output=self.feed,
+                errors_too=False,
+            )
+            if self.has_more:
+                break
+        self.files.sort(key=lambda file: file.path.split("/"))
+
+    async def _find_other_encodings(self, env: dict[str, str]) -> list[str]:
+        """Return the files that may be text in another encoding, as far as that matters for the pattern: one in ASCII
+        is found in most encodings. What is too much is in `not_searched`."""
+        pattern = _HAS_NUL if self._query.pattern.isascii() else f"{_HAS_NUL}|{_NOT_UTF8}"
+        argv = [*ripgrep(self._ctx.root, env), "--files-with-matches", "--null", "--text"]
+        output = bytearray()
+        await run_group(
+            [*argv, f"--regexp={pattern}", *self._type_options(), "--", self._place],
+            cwd=self._ctx.root,
+            env=env,
+            timeout=self._ctx.commands.timeout,
+            on_output=output.extend,
+            errors_too=False,
+        )
+        names = [
+            os.fsdecode(name).removeprefix("./") for name in bytes(output).split(b"\0") if name
+        ]
+        wanted = [name for name in sorted(names) if self._is_selected(name)]
+        # in a thread: there may be thousands of pictures
+        texts = await asyncio.to_thread(lambda: [name for name in wanted if self._is_text(name)])
+        self.not_searched += texts[_MAX_OTHERS:]
+        return texts[:_MAX_OTHERS]
+
+    def _is_text(self, path: str) -> bool:
+        """Return whether a file does not begin like a binary one."""
+        with suppress(OSError), open_regular(self._ctx.root / path) as opened:
+            start = opened.read(_START)
+            return b"\0" not in start or decode(start) is not None
+        return False
+
+    @property
+    def _place(self) -> str:
+        return self._start if self._start == "." else f"./{self._start}"
+
+    def _type_options(self) -> list[str]:
         glob = self._query.glob or ""
         if self._glob and _BY_SUFFIX.fullmatch(glob):
             # ripgrep skips other files; other globs are compared here
-            options += [f"--type-add=wanted:{glob}", "--type=wanted"]
-        if self._is_file and (label := _label(self._encoding_of(self._start))):
-            options.append(f"--encoding={label}")
+            return [f"--type-add=wanted:{glob}", "--type=wanted"]
+        return []
+
+    def _output_options(self) -> list[str]:
+        options = ["--json", "--sort=path"]
         if self._query.context and self._query.show == "lines":
             options.append(f"--context={self._query.context}")
-        return [*options, "--", self._start if self._start == "." else f"./{self._start}"]
+        return options
+
+    def _options(self) -> list[str]:
+        options = [*self._output_options(), *self._type_options()]
+        if self._is_file and (label := _label(self._encoding_of(self._start))):
+            options.append(f"--encoding={label}")
+        return [*options, "--", self._place]
 
     async def _check_pattern(self, argv: list[str], env: dict[str, str]) -> None:
         """Raise ToolError if the pattern is why ripgrep failed."""

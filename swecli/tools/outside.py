@@ -31,6 +31,7 @@ def plan_reading(
     access = ctx.guard.access(written)
     return PathPlan(
         summary,
+        preview=Display(body=summary.partition(" ")[2]),  # the line that asks says all
         path=path,
         subject=relative_path(ctx.root, path),
         forbidden=access.read_denial,

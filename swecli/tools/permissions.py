@@ -34,6 +34,7 @@ class PermissionVerdict(NamedTuple):
     reason: str = ""  # for user and model
     exact_only: bool = False  # a lasting yes may cover only this exact subject
     only_reads: bool = False  # it is allowed because it changes nothing
+    advice: str = ""  # for the model alone: what it can do instead; "": nothing
 
 
 _READS = PermissionVerdict("allow", "mode", "read-only", only_reads=True)
@@ -252,7 +253,7 @@ class Permissions:
     ) -> PermissionVerdict:
         """Return the decision of plan mode on a call of a kind that may change something."""
         way_out = _PRESENT if ctx.model.is_offered(PRESENT_PLAN) else _DESCRIBE
-        refusal = PermissionVerdict("deny", "mode", f"{_PLAN_REFUSAL} {way_out}")
+        refusal = PermissionVerdict("deny", "mode", _PLAN_REFUSAL, advice=way_out)
         if plan.outside:
             return refusal
         if _find(self.ask, tool, plan) or self._why_unclear(tool, plan) or plan.guard:

@@ -6,11 +6,13 @@ import asyncio
 import codecs
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.jobs import Watch
+from swecli.tools.keyboard import with_own_terminal
 from swecli.tools.limits import HeadTail
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import run_inside
@@ -102,14 +104,18 @@ async def run_shell(
                 watch=watch,
             )
         else:
-            end = await run_group(
-                argv,
-                cwd=ctx.root,
-                env=env,
-                timeout=timeout,
-                on_output=take,
-                pass_fds=descriptors,
-            )
+            with _open_keyboard(ctx) as keyboard:
+                if keyboard is not None:
+                    argv[-1] = with_own_terminal(script, keyboard)
+                end = await run_group(
+                    argv,
+                    cwd=ctx.root,
+                    env=env,
+                    timeout=timeout,
+                    on_output=take,
+                    pass_fds=descriptors,
+                    stdin=asyncio.subprocess.DEVNULL if keyboard is None else keyboard,
+                )
         return replace(end, pipeline=_read_codes(reading, end.code))
     except (OSError, UnicodeEncodeError) as error:
         raise ToolError(f"The command could not be started: {error}.") from error
@@ -117,6 +123,12 @@ async def run_shell(
         os.close(reading)
         os.close(writing)
         output.add(decoder.decode(b"", final=True))
+
+
+def _open_keyboard(ctx: ToolContext) -> AbstractContextManager[int | None]:
+    """Return the terminal that a command line of the user gets, None for others."""
+    keyboard = ctx.commands.keyboard
+    return nullcontext() if keyboard is None else keyboard.open()
 
 
 def _read_codes(pipe: int, code: int) -> tuple[int, ...]:

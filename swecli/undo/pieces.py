@@ -313,7 +313,18 @@ class PiecePlanner:
                 raise BadInput(_refusal(f"{source.name} exists again"), "Move it away first")
             has_own_mode = present.mode != file.after.mode
             mode = present.mode if has_own_mode else source.before.mode
-            yield FileChange(source.path, _ABSENT, FileState(present.digest, mode))
+            digest = source.before.digest
+            if present.digest != file.after.digest:
+                if (
+                    file.after.digest != digest
+                ):  # the turn changed it, too: both cannot be told apart
+                    last = file.runs[-1]
+                    since = self._change_since(
+                        file, last, lambda state: state.digest != file.after.digest
+                    )
+                    raise BadInput(_refusal(f"{file.name}, which the turn renamed, {since}"))
+                digest = present.digest  # what was changed since goes with the file
+            yield FileChange(source.path, _ABSENT, FileState(digest, mode))
         if present == target:
             raise BadInput(_refusal(f"{file.name} is as it was before that turn"))
         yield FileChange(file.path, present, target)

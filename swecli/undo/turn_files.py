@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
@@ -17,10 +16,10 @@ from swecli.store.undo_records import FileChange, FileState, PieceChange
 from swecli.text_files import TextFile, decode, replace_strays
 from swecli.tools.diffs import Diff, Hunk, format_counts, unified_diff
 from swecli.undo.lasting import join_names
+from swecli.undo.renames import find_renames
 from swecli.undo.versions import NOT_STORED, FileVersions
 
 UNDONE = "taken back"
-_EMPTY = hashlib.sha256(b"").hexdigest()  # the digest of an empty content, which many files have
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,22 @@ class TurnFiles:
             if piece.change.interaction == number
         ]
         files = [self._file(path, chain, pieces) for path, chain in chains.items()]
-        return _join_moved(file for file in files if not _holds_another(file, chains))
+        return self._join_renamed([file for file in files if not _holds_another(file, chains)])
+
+    def _join_renamed(self, files: Sequence[TurnFile]) -> list[TurnFile]:
+        """Return the files, each removed one joined with the created one to which it was renamed."""
+        renames = find_renames((file for file in files if len(file.runs) == 1), self._read_end)
+        sources = {created.path: removed for removed, created in renames}
+        moved = [removed.path for removed, _ in renames]
+        return [
+            replace(file, moved_from=sources.get(file.path))
+            for file in files
+            if file.path not in moved
+        ]
+
+    def _read_end(self, file: TurnFile) -> TextFile | None:
+        """Return a removed file as it was, or a created one as it is."""
+        return self.read(file.before if file.before.mode else file.after)
 
     def _file(
         self, path: str, chain: Sequence[FileChange], pieces: Sequence[PieceChange]
@@ -260,10 +274,13 @@ class TurnFiles:
         kind = _describe_kind(file)
         by = f" · by {' and '.join(file.changers)}" if file.changers else ""
         undone = f" · {UNDONE}" if file.is_undone else ""
-        rewritten = [run for run in file.runs if run.before.digest != run.after.digest]
+        runs = file.runs
+        if file.moved_from is not None:
+            runs = (Run(file.moved_from.before, file.after, file.runs[-1].key),)
+        rewritten = [run for run in runs if run.before.digest != run.after.digest]
         diffs = [self._diff(file.name, run) for run in rewritten]
         texts = [diff for diff in diffs if diff is not None]
-        if file.moved_from is not None or not texts or len(texts) < len(diffs):
+        if not texts or len(texts) < len(diffs):
             return FileDiff(file.name, f"{file.name}: {kind}{by}{undone}")
         added = sum(diff.added for diff in texts)
         removed = sum(diff.removed for diff in texts)
@@ -329,32 +346,6 @@ def _join_runs(chain: Sequence[FileChange]) -> list[Run]:
         else:
             runs.append(Run(later.before, later.after, later.key))
     return [run for run in runs if run.before != run.after] or runs[:1]
-
-
-def _join_moved(files: Iterable[TurnFile]) -> list[TurnFile]:
-    """Return the files, each removed one joined with the created one that has its content."""
-    files = list(files)
-    removed = {
-        file.before: file
-        for file in files
-        if len(file.runs) == 1 and not file.after.mode and _has_content(file.before)
-    }
-    joined: list[TurnFile] = []
-    moved: list[TurnFile] = []
-    for file in files:
-        is_created = len(file.runs) == 1 and not file.before.mode
-        source = removed.pop(file.after, None) if is_created else None
-        if source is None:
-            joined.append(file)
-        else:
-            joined.append(replace(file, moved_from=source))
-            moved.append(source)
-    return [file for file in joined if file not in moved]
-
-
-def _has_content(state: FileState) -> bool:
-    """Return whether a state has a content by which it can be told from others."""
-    return state.digest not in ("", _EMPTY) and not state.digest.startswith(NOT_STORED)
 
 
 def _holds_another(file: TurnFile, paths: Collection[str]) -> bool:

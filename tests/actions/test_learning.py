@@ -37,7 +37,7 @@ def test_stored_sessions_are_learned_from_once(run: Run) -> None:
     run_session(run, "remember that answers are short", "hello", "from now on, write in English")
     assert run("playbook", "list", "--json").json == []
     outcome = run("learn", "--from", "here", "--rules-only")
-    assert "1 strategies added" in outcome.out
+    assert "1 added to the playbook" in outcome.out
     learned = exported_playbook(run)
     for again in (["--from", "all"], ["--from", "here", "--epochs", "3"]):
         run("learn", *again, "--rules-only")

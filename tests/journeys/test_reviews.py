@@ -275,7 +275,7 @@ def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued
         with Conversation(command, env=env, cwd=project) as terminal:
             terminal.wait(r"^>")
             terminal.line("/review . --no-verify")
-            terminal.wait("loop 2 of 20")
+            terminal.wait("request 2 of at most 20")
             assert script.reached.wait(30)
             terminal.child.send("\x03")
             terminal.wait("interrupted: findings so far are kept")
@@ -285,7 +285,7 @@ def test_ctrl_c_at_the_prompt_keeps_the_findings_and_the_review_can_be_continued
             terminal.settle()
             terminal.line("/review --continue --no-verify")
             terminal.wait("· continued")
-            terminal.wait("reached the limit of loops")
+            terminal.wait("reached the limit of requests")
             terminal.settle()
             terminal.line("/exit")
             assert terminal.wait_for_exit() == 0

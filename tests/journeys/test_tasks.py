@@ -82,7 +82,7 @@ async def test_a_task_is_stored_as_an_unlisted_child_session_that_can_be_resumed
     parent = runtime.sessions.current_session
     assert parent is not None
     (child,) = child_sessions(runtime)
-    assert finished_tool(events).result.for_user.title == f"1 step · session {child}"
+    assert finished_tool(events).result.for_user.title == f"1 request · session {child[:13]}"
     assert [row.id for row in runtime.sessions.catalog.list_sessions()] == [parent.id]
     assert [row.id for row in runtime.sessions.catalog.list_sessions(str(runtime.cwd))] == [
         parent.id

@@ -68,9 +68,9 @@ def test_the_last_object_that_follows_the_schema_is_the_answer() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("I cannot.", "it has no complete JSON object"),
-        ('{"name": "b", "wh', "it has no complete JSON object"),
-        ("{}", "it has no complete JSON object"),
+        ("I cannot.", "the answer has no complete JSON object"),
+        ('{"name": "b", "wh', "the answer has no complete JSON object"),
+        ("{}", "the answer has no complete JSON object"),
         ('{"why": "x"}', "$: 'name' is a required property"),
         ('{"name": 3}', "$.name: 3 is not of type 'string'"),
     ],

@@ -431,6 +431,26 @@ async def test_diff_shows_the_changes_of_a_turn_or_session_with_binary_files_and
     runtime.close()
 
 
+async def test_diff_shows_a_renamed_file_as_one_with_the_lines_that_differ() -> None:
+    lines = [f"line {number}" for number in range(20)]
+    Path("old.py").write_text("\n".join(lines))
+    Path("same.py").write_text("as it was\n")
+    Path("gone.py").write_text("nothing alike\n")
+    runtime = await runtime_with(
+        shell("mkdir b; mv old.py b/new.py; sed -i 's/line 7/line seven/' b/new.py; mv same.py b"),
+        shell("rm gone.py; echo other > made.py"),
+    )
+    ctx = ScriptedContext(runtime)
+    renamed = await ctx.type("/diff T1")
+    assert "b/new.py: renamed from old.py (+1 −1)" in renamed
+    assert "b/same.py: renamed from same.py\n" in renamed
+    assert "removed" not in renamed
+    assert "line 15" not in renamed
+    others = await ctx.type("/diff T2")
+    assert "gone.py: removed (−1)" in others
+    assert "made.py: created (+1)" in others
+
+
 async def test_reading_commands_record_no_changes_and_undo_keeps_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("ls -la"), shell("echo x > a.log"))

@@ -209,9 +209,7 @@ def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
 def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
     """Unpin a turn (default: the last one)"""
     number = runtime.context_control.unpin(parse_turn(asked.text) if asked.words else None)
-    return ActionResult(
-        {"unpinned": number}, (f"unpinned T{number}: the next reduction may remove it",)
-    )
+    return ActionResult({"unpinned": number}, (f"unpinned T{number}: it may be left out again",))
 
 
 _WINDOW = Words(

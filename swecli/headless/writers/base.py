@@ -203,6 +203,11 @@ class Writer:
         self.turn.finished = None
         self.refuse(error)
 
+    def ask_again(self, fault: str) -> None:
+        """Begin the second try of an answer that cannot be used: it is not written."""
+        self.turn.text = ""
+        self.note(f"the answer does not follow the schema ({fault}): it is asked for once more")
+
     def put(self, text: str) -> None:
         """Write lines to stdout and flush. Raises SwecliError the first time that this fails, then writes nothing."""
         if self._is_broken:

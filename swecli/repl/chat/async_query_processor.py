@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
@@ -16,6 +17,7 @@ from swecli.models.events import (
     TurnStarted,
 )
 from swecli.repl.program import Program
+from swecli.tools.keyboard import Keyboard
 from swecli.tools.limits import HeadTail, strip_terminal_codes
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class AsyncQueryProcessor:
         """Ask the hooks on a query, which may take a while. Raises BadInput if one refuses it."""
         hooks = self._program.agent.toolkit.hooks
         if hooks is not None and hooks.exist:
-            with self._program.renderer.working("Asking hooks"):
+            with self._program.renderer.working("Asking the hooks"):
                 await self._program.agent.admit(query)
 
     async def run_shell(self, command: str, share: bool = True) -> None:
@@ -102,10 +104,14 @@ class AsyncQueryProcessor:
         collected = HeadTail()
         started = time.monotonic()
         program.renderer.begin(command)
+        keyboard = Keyboard(partial(self._report_keys, command))
         try:
-            text, exit_code = await program.agent.toolkit.shell(command, collected)
+            result = await program.agent.toolkit.shell(command, collected, keyboard)
         except asyncio.CancelledError:
             program.renderer.end()
+            if keyboard.is_taken:  # what it has printed is a drawn screen, or a question
+                program.set_draft(f"!!{command}")
+                raise
             outcome = f"interrupted after {time.monotonic() - started:.0f} s"
             text = strip_terminal_codes(collected.text())
             self._print_output(text, collected)
@@ -113,10 +119,15 @@ class AsyncQueryProcessor:
             raise
         finally:
             program.renderer.end()
-        outcome = f"exit code {exit_code}"
+        text = result.for_user.body
+        outcome = " · ".join([f"exit code {result.exit_code or 0}", *result.failed_parts])
         self._print_output(text, collected)
-        remark = "" if exit_code == 0 else outcome
+        remark = outcome if result.exit_code else " · ".join(result.failed_parts)
         self._report_shell(command, text, outcome, remark=remark, share=share)
+
+    def _report_keys(self, command: str) -> None:
+        """Say that a command line waits for keys, which it does not get here."""
+        self._program.renderer.screen.note(f"It waits for keys, which only !!{command} gets")
 
     def _print_output(self, text: str, collected: HeadTail) -> None:
         """Print an output, and what of it was not even kept."""

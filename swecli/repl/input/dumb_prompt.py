@@ -84,6 +84,7 @@ class DumbPrompt:
         self._paste: str | None = None  # what has come of one, None outside of pastes
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
+        self._is_prompting = False  # the sign of the prompt is the last that was written
 
     async def run(self) -> None:
         """Read lines until `end` or end of input. Raises the error passed to `end`."""
@@ -104,7 +105,9 @@ class DumbPrompt:
         while True:
             await self._program.queue.needs_line.wait()
             self.write(_PROMPT)
+            self._is_prompting = True
             line = await self._typed.get()
+            self._is_prompting = False
             while line.endswith(_CONTINUED):
                 self.write(_GOES_ON)
                 line = line.removesuffix(_CONTINUED) + "\n" + await self._typed.get()
@@ -167,6 +170,11 @@ class DumbPrompt:
         self.write(f"to send again: {sanitize(text)}\n")
 
     def write(self, text: str) -> None:
+        """Print text; lines that come while the user may be typing stand below the prompt, which is printed again."""
+        if self._is_prompting and text:
+            text = f"\n{text}"
+            if text.endswith("\n"):
+                text += _PROMPT
         self._output.write_raw(text)
         self._output.flush()
 

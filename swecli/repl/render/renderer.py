@@ -24,6 +24,7 @@ from swecli.repl.render.stream import MarkdownStream
 from swecli.repl.render.todo_lines import render_todos
 
 _ROWS_BELOW = 3  # of the terminal, left to the input line, the footer and one row above
+_LEAST_ROWS = 3  # of the live region, before the to-do list takes one
 _FRAME_SECONDS = 0.1  # minimum between two drawings of the live region
 # characters of streamed text that are rendered between two looks at the keys: 2 ms (`scripts/bench prompt`)
 _PORTION = 1_000
@@ -208,7 +209,7 @@ class Renderer:
         """Print all of what was folded or expanded last, however long it is, until the user stops the turn. Raises
         BadInput if nothing was."""
         if self._last_fold is None:
-            raise BadInput("No output is folded.", "/expand all prints all of the last one")
+            raise BadInput("There is no shortened output to expand.", "It works after a long one.")
         stops = self._stops
         pieces = takewhile(lambda _: self._stops == stops, self._last_fold.render_whole())
         await self.screen.print_in_portions(pieces)
@@ -427,7 +428,8 @@ class Renderer:
         aside = self._aside.render_live(width) if self._aside is not None else []
         if not self._working:
             return Group(Text(""), *aside)
-        todos = render_todos(self._todos, rows - 2, width)
+        line = render_todos(self._todos, width) if rows > _LEAST_ROWS else None
+        todos = [line] if line is not None else []
         parts = self._activity.render_output()
         if self._reasoning is not None:
             parts.append(self._reasoning.render_tail(width - 2))

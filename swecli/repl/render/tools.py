@@ -240,6 +240,7 @@ def _result_title(summary: str, call: ToolCall, result: ToolResult) -> str:
         parts.append("interrupted")
     elif result.exit_code and "exit" not in title:
         parts.append(f"exit code {result.exit_code}")
+    parts += result.failed_parts
     if not parts and result.for_user.kind != "diff" and not _output_lines(result):
         parts.append("no output" if result.ok else "failed")
     return " · ".join(parts)

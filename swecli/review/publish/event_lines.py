@@ -21,7 +21,7 @@ _MAX_SPANS = 3  # ranges of lines named for each of them
 _MAX_PATHS = 2  # files of a part that are named
 _STOPS = {
     "unreadable": "incomplete: a report could not be read",
-    "max_loops": "stopped: reached the limit of loops without a report",
+    "max_loops": "stopped: reached the limit of requests without a report",
     "max_budget": "stopped: reached the cost limit",
     "interrupted": "interrupted: findings so far are kept",
     "failed": "failed: findings so far are kept",
@@ -94,7 +94,7 @@ def _describe_progress(event: ReviewProgressed) -> str:
     more = ", …" if len(event.paths) > _MAX_PATHS else ""
     return " · ".join(
         [
-            f"loop {event.loop} of {event.loops}",
+            f"request {event.loop} of at most {event.loops}",
             f"part {event.part} of {event.parts}",
             f"{named}{more}",
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
@@ -129,7 +129,7 @@ def format_incomplete(end: ReviewFinished) -> str:
 
 
 def format_coverage(end: ReviewFinished) -> str:
-    """Return `read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (loop limit): a.py 40-80, …`."""
+    """Return `read 812 of 1,040 changed lines · 140 shown, no report · 88 not read (limit of requests): a.py 40-80`."""
     coverage = end.coverage
     parts = [f"read {coverage.read:,} of {coverage.total:,} {coverage.unit}"]
     if coverage.earlier:
@@ -148,7 +148,7 @@ def format_coverage(end: ReviewFinished) -> str:
 
 
 def _describe_unread(files: list[FileCoverage]) -> str:
-    """Return why lines of these files were not read, and which: ` (loop limit): a.py 40-80`."""
+    """Return why lines of these files were not read, and which: ` (limit of requests): a.py 40-80`."""
     reasons = ", ".join(dict.fromkeys(file.why for file in files if file.why))
     clause = f" ({reasons})" if reasons else ""
     listed = ", ".join(_describe_spans(file) for file in files[:_MAX_NAMED])

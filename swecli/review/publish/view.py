@@ -60,7 +60,7 @@ def view(finding: Finding, root: Path, history: Sequence[StateChange] = ()) -> F
 
 
 def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[str, str]]:
-    facts = [("", f"{finding.kind}, found in loop {finding.loop}")]
+    facts = [("", f"{finding.kind}, found by request {finding.loop} of its review")]
     if finding.improvement:
         facts.append(("improvement", finding.improvement))
     if finding.reason:

@@ -267,7 +267,7 @@ class ReviewDialogue:
         if partial:
             spent[_PARTIAL] = counted + len(findings)
             reported = len(findings)
-        lines = [f"loop {loop}: {line}" for line in lost]
+        lines = [f"request {loop}: {line}" for line in lost]
         record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
         recorded = store.record(
             record, identify_all(placed, earlier_findings, reported_ids), reported

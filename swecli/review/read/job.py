@@ -11,6 +11,7 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
+from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, ToolError
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
 from swecli.models.message import AskRequest, Decision
@@ -166,7 +167,7 @@ async def begin_job(
         raise BadInput("There is no unfinished review.", "Start one: swecli review")
     if old is not None and old.unread_loops >= agent.settings.review_loops:
         raise BadInput(
-            f"{old.id} has used its {old.unread_loops} loops for what is not read.",
+            f"{old.id} has used its {pluralize(old.unread_loops, 'request')} for what is not read.",
             "Allow more (--loops), or begin a new review.",
         )
     plan = await asyncio.to_thread(
@@ -218,7 +219,8 @@ async def _make_job(
         ]
     if before is not None and before.spec == target.spec:
         notes.append(
-            f"{before.id} of the same target was not finished (loop {before.loops}): --continue resumes it"
+            f"{before.id} of the same target was not finished ({pluralize(before.loops, 'request')}): "
+            "--continue resumes it"
         )
     verifier = replace(verifier, rules=rules)
     record = ReviewRecord(

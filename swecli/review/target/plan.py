@@ -36,7 +36,7 @@ _Item = TypeVar("_Item")
 # read last, in this order; a name that matches several counts as the last
 _LATE_KINDS = ("config", "tests", "docs")
 _REASONS = {
-    "max_loops": "loop limit", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
+    "max_loops": "limit of requests", "max_budget": "budget", "interrupted": "interrupted", "failed": "failed",
     "unreadable": "no report", "done": "not sent",
 }  # fmt: skip
 _BASE_TOKENS = 3_200  # of a request: the system message and the tools

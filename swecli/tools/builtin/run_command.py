@@ -30,6 +30,7 @@ from swecli.tools.shell import OutputThrottle, run_shell
 
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail
+_BROKEN_PIPE = 128 + signal.SIGPIPE  # of a program whose reader has ended, such as head
 _KILL_JOB = re.compile(r"kill\s+(?:-\w+\s+)?%(\d+)")
 _MAX_TIMEOUT = 3600
 _MAX_JOBS = 16
@@ -223,10 +224,13 @@ def _result(
     output = strip_terminal_codes(printed.text())
     code = end.code
     signals = {128 + number: f" ({number.name})" for number in signal.Signals}
-    head = f"exit code {code}{signals.get(code, '')}{_describe_pipeline(command, end.pipeline)}"
+    outcome = f"exit code {code}{signals.get(code, '')}"
+    parts = _name_parts(command, end.pipeline)
+    codes = ", ".join(f"{name} {part_code}" for name, part_code in parts)
+    head = f"{outcome} ({codes})" if codes else outcome
     if end.reason == "timeout":
         code = TIMEOUT_CODE
-        head = (
+        head = outcome = (
             f"stopped: {excess(limit)}, and everything it had started was ended (exit code {code})"
         )
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
@@ -245,20 +249,28 @@ def _result(
         notes.append(printed.loss)
     body = output.rstrip("\n") or "(no output)"
     text = "\n".join([head, *notes, body])
+    failed_parts = [
+        f"{name} failed (exit code {part_code})"
+        for name, part_code in parts[:-1]
+        if part_code not in (0, _BROKEN_PIPE)
+    ]
     return ToolResult(
-        code == 0, text, Display(title=f"{one_line(command)}: {head}", body=body), exit_code=code
+        code == 0,
+        text,
+        Display(title=f"{one_line(command)}: {outcome}", body=body),
+        exit_code=code,
+        failed_parts=tuple(failed_parts),
     )
 
 
-def _describe_pipeline(command: str, codes: Sequence[int]) -> str:
-    """Return ` (pytest 1, tail 0)` for the codes of the last pipeline, or ""."""
+def _name_parts(command: str, codes: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the programs of the last pipeline with their codes; [] if it has only one."""
     if not codes:
-        return ""
+        return []
     names = [re.sub(r"[^\w.+-]", "", name) for name in name_pipeline(command)]
     if len(names) != len(codes):
         names = [""] * len(codes)
-    pairs = (
-        f"{name or f'program-{number}'} {code}"
+    return [
+        (name or f"program-{number}", code)
         for number, (name, code) in enumerate(zip(names, codes, strict=True), 1)
-    )
-    return f" ({', '.join(pairs)})"
+    ]

@@ -15,6 +15,8 @@ from swecli.tools.outside import PathPlan, SearchPlace, plan_reading
 from swecli.tools.params import Params
 from swecli.tools.paths import not_found_error, relative_path, resolve_for_reading
 
+_MAX_NAMED = 10  # files that were not searched; more are only counted
+
 
 class SearchFilesParams(Params):
     pattern: str = Field(min_length=1, description="Regular expression, matched line by line.")
@@ -81,6 +83,15 @@ async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPl
     if has_more:
         notes.append(
             "[there are more: name a folder, a glob or a narrower pattern, or raise max_results]"
+        )
+    if search.not_searched:
+        names = ", ".join(
+            write_name(f"{place.prefix}{path}") for path in search.not_searched[:_MAX_NAMED]
+        )
+        more = len(search.not_searched) - _MAX_NAMED
+        others = f" and {more} more" if more > 0 else ""
+        notes.append(
+            f"[not searched, because they are not in UTF-8: {names}{others}. Name one to search it.]"
         )
     body = "\n".join(lines)
     text = "\n".join([head, *lines, *notes])

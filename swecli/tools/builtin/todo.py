@@ -39,4 +39,4 @@ async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolRe
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]
     lines = [f"{_SIGNS[item.status]} {item.text}" for item in params.items]
     text = "\n".join(lines) or "The to-do list is empty."
-    return ToolResult(True, text, Display(title="To do", body=text))
+    return ToolResult(True, text, Display(body=text))

@@ -242,7 +242,7 @@ def test_a_replay_shows_each_turn_with_its_stored_results(run: Run) -> None:
     assert lines[0] == "T1 alpha"
     assert lines[2:4] == ["I look.", 'read_file {"path": "notes.txt"} -> 1\tseven']
     assert lines[5] == "Seven."
-    assert "1 turns, 2 requests" in lines[-1]
+    assert "1 turn, 2 requests" in lines[-1]
     assert run("sessions", "replay", name, "--json").json["turns"][0]["query"] == "alpha"
 
 
@@ -268,7 +268,7 @@ def test_a_replay_shows_a_diff_of_changed_requests_and_exits_with_1(run: Run) ->
         line.startswith("+") and "Prices are gross" in line for line in outcome.out.splitlines()
     )
     assert "T2: 1 of 1 differences were already shown" in outcome.out
-    assert outcome.out.splitlines()[-1].startswith("2 of 2 turns send something else")
+    assert outcome.out.splitlines()[-1].startswith("something else is sent in 2 of 2 turns")
     assert run("sessions", "replay", name, "--diff", "--json").json["turns"][0]["tokens"][0] > 0
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -28,3 +28,21 @@ async def test_the_prompt_does_not_read_keys_typed_into_a_running_editor(
         left = os.read(read, 100)
         asyncio.get_running_loop().remove_reader(read)
     assert left == b"for the editor\n"
+
+
+async def test_a_notice_stands_below_the_prompt_and_the_prompt_below_the_notice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read, write = os.pipe()
+    program = Mock()
+    program.queue.needs_line.wait = AsyncMock()
+    with os.fdopen(read) as keyboard, os.fdopen(write, "w"):
+        monkeypatch.setattr(sys, "stdin", keyboard)
+        prompt = DumbPrompt(program, make_start())
+        reading = asyncio.create_task(prompt._submit_lines())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        prompt.write("! learning failed\n")
+        reading.cancel()
+        await asyncio.wait([reading])
+    assert capsys.readouterr().out == "> \n! learning failed\n> "

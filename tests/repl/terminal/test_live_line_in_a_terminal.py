@@ -279,15 +279,16 @@ def test_ctrl_t_sends_a_line_to_the_running_turn() -> None:
         terminal.wait(r"1 turn sent")
 
 
-def test_the_to_do_list_is_shown_above_the_spinner_until_the_turn_ends() -> None:
+def test_the_to_do_list_is_printed_once_and_where_it_stands_is_said_until_the_turn_ends() -> None:
     items = [{"text": "look around", "status": "in_progress"}, {"text": "write it down"}]
     planned = {"calls": [{"name": "todo", "arguments": {"items": items}}]}
     with start_terminal(planned, {**LONG, "reasoning": ""}, columns=60, NO_COLOR="1") as terminal:
         terminal.keys("go\r")
-        listed = r"^  to do · 0 of 2 done\n  \[>\] look around\n  \[ \] write it down\n"
+        listed = r"^  to do · 0 of 2 done · look around\n"
         terminal.wait(listed + r". Writing · \d+ s · (?:↑\d+ ↓\d+ · )?Esc to interrupt\n+>")
         terminal.wait("the end.")
         terminal.wait_until_gone("to do · 0 of 2 done")
+        assert terminal.text.count("look around") == 1
 
 
 @pytest.mark.parametrize(

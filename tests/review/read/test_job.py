@@ -53,5 +53,5 @@ async def test_a_review_that_has_used_all_its_loops_is_not_continued() -> None:
         ),
         [],
     )
-    with pytest.raises(BadInput, match="has used its 1 loops"):
+    with pytest.raises(BadInput, match="has used its 1 request "):
         await begin_job(agent, store, None, ReviewOptions())

@@ -140,7 +140,7 @@ async def test_a_report_with_a_fault_is_asked_for_again_with_what_is_wrong(entry
     end = last_event(await collect(await begin_review(runtime, "shop/prices.py")))
     assert (end.end, end.unique) == ("done", 0)
     repair = runtime.agent.model.requests[1]  # type: ignore[attr-defined]
-    assert end.lost[0].removeprefix("loop 1: ") in repair.messages[-1]["content"]
+    assert end.lost[0].removeprefix("request 1: ") in repair.messages[-1]["content"]
 
 
 async def test_json_quoted_from_the_reviewed_code_is_not_a_finding() -> None:
@@ -240,7 +240,7 @@ async def test_at_the_loop_limit_the_unread_files_are_reported_with_their_lines(
     classes = {file.path: (file.shown, file.not_read, file.why) for file in end.coverage.files}
     assert classes["shop/part_0.py"] == ((), (), "")
     assert classes["shop/part_1.py"] == (((1, 60),), (), "")
-    assert classes["shop/part_2.py"] == ((), ((1, 60),), "loop limit")
+    assert classes["shop/part_2.py"] == ((), ((1, 60),), "limit of requests")
 
 
 async def test_look_ups_in_one_part_leave_the_loops_of_the_others() -> None:
@@ -265,7 +265,7 @@ async def test_loops_of_parts_that_are_never_reported_count_together_also_when_c
     )
     end = last_event(await collect(await begin_review(first, "shop")))
     assert (end.end, end.loops) == ("max_loops", 4)
-    with pytest.raises(BadInput, match="has used its 3 loops"):
+    with pytest.raises(BadInput, match="has used its 3 requests"):
         await continue_review(make_runtime([], review_part_tokens=2_000, review_loops=3))
     again = make_runtime(looks, review_part_tokens=2_000)
     end = last_event(await collect(await continue_review(again)))
@@ -297,7 +297,7 @@ async def test_a_response_cut_at_the_length_limit_is_read_and_the_review_continu
     end = last_event(await run_review(cut, findings_text(B), read_call(), END))
     assert end.unique == 2
     assert end.lost
-    assert end.lost[0] == "loop 1: the answer was cut off at its length limit"
+    assert end.lost[0] == "request 1: the answer was cut off at its length limit"
 
 
 async def test_the_loop_limit_is_a_setting_and_the_last_loop_is_announced() -> None:

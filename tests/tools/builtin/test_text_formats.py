@@ -165,3 +165,27 @@ async def test_a_copy_outside_that_shares_the_file_stays_as_it_is(run: RunTool, 
     result = await run("edit_file", path="a", edits=edit("two", "2"))
     assert "other names (hard links) outside the workspace" in result.for_model
     assert (root.parent / "store").read_text() == "one two three\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp932", "euc_jp", "utf-16", "utf-16-le"])
+async def test_a_search_of_a_folder_finds_text_in_any_encoding(
+    run: RunTool, root: Path, encoding: str
+) -> None:
+    text = "# 日本語のコメントを書く\ndef total():\n    return 1\n"
+    (root / "a.py").write_bytes(text.encode(encoding))
+    (root / "picture.png").write_bytes(b"\x89PNG\r\n\0\0" + bytes(range(256)) * 40)
+    found = await run("search_files", pattern="コメント")
+    assert found.for_model == "1 match in 1 file:\na.py:1: # 日本語のコメントを書く"
+    plain = await run("search_files", pattern="total", show="counts")
+    assert plain.for_model == "1 match in 1 file:\na.py: 1"
+
+
+async def test_files_that_cannot_be_searched_in_their_encoding_are_named(
+    run: RunTool, root: Path
+) -> None:
+    (root / ".editorconfig").write_text("[*.txt]\ncharset = cp037\n")
+    (root / "host.txt").write_bytes("größer".encode("cp037"))
+    (root / "a.py").write_text("größer\n")
+    found = await run("search_files", pattern="größer")
+    assert "a.py:1: größer" in found.for_model
+    assert "[not searched, because they are not in UTF-8: host.txt." in found.for_model

@@ -16,11 +16,30 @@ if TYPE_CHECKING:
 
 @command(usage="[PROVIDER/NAME] · fast PROVIDER/NAME", complete=find_models)
 async def _model(ctx: CommandContext, args: str) -> None:
-    """Show or change the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
+    """Choose the model, from the next turn on; fast: the one that reflects, condenses and verifies"""
     runtime = ctx.runtime
-    if args:
-        # in a thread: the look-up reads large tables, and must not block the screen
-        await asyncio.shield(run_in_thread(lambda: _switch(runtime, args), "swecli-model"))
+    if not args:
+        _show(ctx)
+        args = await _pick(ctx)
+        if not args:
+            return
+    # in a thread: the look-up reads large tables, and must not block the screen
+    await asyncio.shield(run_in_thread(lambda: _switch(runtime, args), "swecli-model"))
+    _show(ctx)
+
+
+async def _pick(ctx: CommandContext) -> str:
+    """Let the user choose a model by name. Returns "" if it stays."""
+    current = ctx.runtime.agent.model.name
+    options = [
+        (name, f"{name} · {about}") for name, about in find_models(ctx.runtime) if name != current
+    ]
+    title = "Which model should answer? (Esc: as before; /model PROVIDER/NAME takes any other)"
+    return await ctx.pick(title, options, [("",) for _ in options]) or ""
+
+
+def _show(ctx: CommandContext) -> None:
+    runtime = ctx.runtime
     used = runtime.agent.model
     size = used.profile.window
     window = f"{format_tokens(size)} tokens" if size else "of unknown size"
@@ -30,8 +49,6 @@ async def _model(ctx: CommandContext, args: str) -> None:
     fast = runtime.settings.reflect_model
     if fast:
         ctx.screen.line(f"fast: {fast}")
-    if not args:
-        ctx.screen.note("to change it: /model PROVIDER/NAME")
 
 
 def _switch(runtime: Runtime, args: str) -> None:

@@ -21,7 +21,9 @@ async def _status(ctx: CommandContext, args: str) -> None:
         trust = "not trusted: its instructions and settings are not used"
     title = session.title or "unnamed"
     turns = pluralize(session.interactions, "turn")
-    waiting = f"{pluralize(pending, 'turn')} to reflect on" if pending else "nothing to reflect on"
+    learning = "on" if runtime.learning.enabled else "off"
+    if pending:
+        learning += f" · {pluralize(pending, 'turn')} to reflect on"
     rows = [
         ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
         ("mode", runtime.agent.permissions.mode),
@@ -31,8 +33,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
         ("database", str(runtime.sessions.database.path or "sqlite://")),
         ("sandbox", sandbox.describe() if sandbox else "none"),
         *_hooks(ctx),
-        ("learning", "on" if runtime.learning.enabled else "off"),
-        ("pending", waiting),
+        ("learning", learning),
     ]
     ctx.screen.columns(rows)
 

@@ -31,7 +31,7 @@ _PARTS_USAGE = f"[{' | '.join(UNDO_PARTS)}]"
 _RESTORES = {  # by part
     "files": "the files as they were, also those that commands changed",
     "conversation": "what the model is sent: the turns are gone from it",
-    "window": "how many turns are sent, and the cuts that were made",
+    "window": "how many turns are sent, and what was left out or summarised",
     "playbook": "strategies that were learned, and their counts",
 }
 # A number means the same as in an approval.

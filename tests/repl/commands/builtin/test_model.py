@@ -15,7 +15,12 @@ from tests.support.strict_provider import Reply, StrictProvider
 
 
 async def test_model_shows_the_model_and_why_it_was_chosen(ctx: ScriptedContext) -> None:
+    ctx.will_pick(None)
     assert "scripted/test (for this test)" in await ctx.type("/model")
+    labels = [label for _, label in ctx.offered[-1]]
+    assert "mistral/mistral-large-4 · mistral's default (needs MISTRAL_API_KEY)" in labels
+    ctx.will_pick("demo")
+    assert "demo (" in await ctx.type("/model")
 
 
 async def test_a_chosen_model_answers_the_next_turn(runtime: Runtime, ctx: ScriptedContext) -> None:

@@ -36,7 +36,8 @@ async def test_a_review_prints_its_findings_and_progress() -> None:
     assert "Reviewing shop/prices.py (R-1)" in output
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in output
     assert (
-        "loop 1 of 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
+        "request 1 of at most 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·"
+        in output
     )
     assert "1 finding\n" in output
 
