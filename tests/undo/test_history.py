@@ -443,7 +443,7 @@ async def test_diff_shows_a_renamed_file_as_one_with_the_lines_that_differ() -> 
     ctx = ScriptedContext(runtime)
     renamed = await ctx.type("/diff T1")
     assert "b/new.py: renamed from old.py (+1 −1)" in renamed
-    assert "b/same.py: renamed from same.py\n" in renamed
+    assert "b/same.py: renamed from same.py · by commands\n" in renamed
     assert "removed" not in renamed
     assert "line 15" not in renamed
     others = await ctx.type("/diff T2")
