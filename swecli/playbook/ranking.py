@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
 
 from swecli.models.playbook import Bullet
 from swecli.store.sessions.stemming import stem
@@ -73,66 +71,79 @@ def most_similar(text: str, bullets: Iterable[Bullet], least: float = _SIMILAR) 
     return bullet if similarity >= least else None
 
 
+def _have_equal_texts(one: Bullet, other: Bullet) -> bool:
+    """Whether the two are the same bullet with the same words; its counts and its state may differ."""
+    if one is other:
+        return True
+    return (one.id, one.content, one.when) == (other.id, other.content, other.when)
+
+
+class _TextsByWord(dict[str, set[int]]):
+    """By word, the set of the texts with its term; a word of none of the `terms` has a set that nobody reads."""
+
+    def __init__(self, terms: Mapping[str, set[int]]) -> None:
+        super().__init__()
+        self._terms = terms
+        self._unread = set[int]()
+
+    def __missing__(self, word: str) -> set[int]:
+        return self.setdefault(word, self._terms.get(_term(word.lstrip()), self._unread))
+
+
 @dataclass(slots=True)
 class BulletIndex:
-    """A BM25 index over the content and `when` of bullets, kept between queries. All texts are one string; a word is
-    stemmed only if it begins like a query's stem, because stemming all words of 10,000 bullets takes a second."""
+    """A BM25 index over the content and `when` of bullets, kept between queries. A word is stemmed only if it begins
+    like a query's stem, because stemming all words of 10,000 bullets takes a second."""
 
-    _names: list[str] = field(default_factory=list)
-    _texts: list[str] = field(default_factory=list)
-    _joined: str = ""
-    # offsets of the texts in `_joined`, and its end
-    _starts: list[int] = field(default_factory=list)
-    _spaces: int = 0  # spaces in `_joined`: a fast estimate of its length in words
+    _bullets: list[Bullet] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)  # a bullet's words, each between spaces
+    _spaces: int = 0  # in all texts: a fast estimate of their length in words
     # by term, the indexes of the texts that contain it
     _postings: dict[str, set[int]] = field(default_factory=dict)
 
     def update(self, bullets: Mapping[str, Bullet]) -> None:
-        texts = [text for bullet in bullets.values() for text in (bullet.content, bullet.when)]
-        names = [*bullets]
-        if (names, texts) == (self._names, self._texts):
+        previous = self._bullets
+        self._bullets = [*bullets.values()]
+        if len(self._bullets) == len(previous) and all(
+            map(_have_equal_texts, self._bullets, previous)
+        ):
             return
-        self._names = names
-        self._texts = texts
+        raw = "".join([f" {bullet.content} {bullet.when} \0" for bullet in self._bullets])
+        joined = _plain(raw)
+        self._texts = joined.split("\0")[:-1]
+        self._spaces = joined.count(" ")
         self._postings = {}
-        pairs = zip(texts[::2], texts[1::2], strict=True)
-        self._joined = _plain("".join(f" {content} {when} \0" for content, when in pairs))
-        lengths = (len(text) + 1 for text in self._joined.split("\0"))
-        self._starts = [*accumulate(lengths, initial=0)]
-        self._spaces = self._joined.count(" ")
 
-    def _texts_with(self, term: str) -> set[int]:
-        """Return the indexes of the texts that contain a term."""
-        if term not in self._postings:
-            texts = set[int]()
-            # a stem differs from its word in the last two letters at most, except for dying, lying and tying
-            beginning = f" {term[: max(2, len(term) - 2)]}"
-            start = self._joined.find(beginning)
-            while start >= 0:
-                end = self._joined.index(" ", start + 1)
-                if _term(self._joined[start + 1 : end]) == term:
-                    following = bisect_right(self._starts, start)
-                    texts.add(following - 1)
-                    end = self._starts[following]
-                start = self._joined.find(beginning, end)
-            self._postings[term] = texts
-        return self._postings[term]
+    def _find_texts(self, terms: Collection[str]) -> None:
+        """Find the texts that contain these terms, all in one pass."""
+        if not terms:
+            return
+        postings = {term: set[int]() for term in terms}
+        self._postings.update(postings)
+        # a stem differs from its word in the last two letters at most, except for dying, lying and tying
+        beginnings = sorted({term[: max(2, len(term) - 2)] for term in terms})
+        find_words = re.compile(f" (?:{'|'.join(beginnings)})[^ ]*").findall
+        texts_by_word = _TextsByWord(postings)
+        for index, text in enumerate(self._texts):
+            for word in find_words(text):
+                texts_by_word[word].add(index)
 
     def search(self, query: str, least: float) -> dict[str, float]:
         """Return the BM25 scores by id of the bullets that match at least the share `least` of the query's idf mass.
         BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's non-negative
         idf; a term counts once per text. A term that no bullet contains has the idf of the rarest one."""
-        total = len(self._names)
-        counts = {term: len(self._texts_with(term)) for term in sorted(stems(query))}
-        idf = {
-            term: math.log(1 + (total - count + 0.5) / (count + 0.5))
-            for term, count in counts.items()
-        }
+        total = len(self._texts)
+        terms = sorted(stems(query))
+        self._find_texts([term for term in terms if term not in self._postings])
+        idf = {}
+        for term in terms:
+            count = len(self._postings[term])
+            idf[term] = math.log(1 + (total - count + 0.5) / (count + 0.5))
         remaining = sum(idf.values())
         threshold = least * remaining
         sums: dict[int, float] = {}  # of the idf of the terms found so far, by index of the text
         for term, weight in sorted(idf.items(), key=lambda pair: -pair[1]):
-            texts = self._texts_with(term)
+            texts = self._postings[term]
             if remaining < threshold:  # the remaining terms lift no further text over it
                 texts = sums.keys() & texts
             for index in texts:
@@ -141,7 +152,8 @@ class BulletIndex:
         scores: dict[str, float] = {}
         for index, mass in sums.items():
             if mass >= threshold:
-                length = self._joined.count(" ", self._starts[index], self._starts[index + 1])
+                length = self._texts[index].count(" ")
                 norm = 1 - _LENGTH + _LENGTH * length * total / self._spaces
-                scores[self._names[index]] = mass * ((_SATURATION + 1) / (1 + _SATURATION * norm))
+                score = mass * ((_SATURATION + 1) / (1 + _SATURATION * norm))
+                scores[self._bullets[index].id] = score
         return scores

@@ -53,20 +53,20 @@ class SelectionRequest:
     ) -> SelectionRequest:
         """Build the request for a session's next query. Of the bullets for some files only, those in `for_files` are
         considered: the turn touches such a file, or the conversation contains them."""
-        playbook = session.get_playbook()
-        bullets = {
-            name: bullet
-            for name, bullet in playbook.bullets.items()
-            if not bullet.paths or name in for_files
+        bullets: Mapping[str, Bullet] = session.get_playbook().bullets
+        other_files = {
+            name for name, bullet in bullets.items() if bullet.paths and name not in for_files
         }
+        if other_files:
+            bullets = {name: bullets[name] for name in bullets if name not in other_files}
         window = session.window
         # bullets that the user added in this epoch are selected without matching the query
         epochs = [reduction for reduction in session.context.reductions if reduction.epoch]
         began = epochs[-1].created_at if epochs else None
         added = [
-            bullet.id
+            bullet
             for bullet in bullets.values()
-            if began and bullet.trust == "user" and bullet.created_at > began
+            if bullet.trust == "user" and began and bullet.created_at > began
         ]
         return cls(
             bullets=bullets,
@@ -75,7 +75,7 @@ class SelectionRequest:
             index=index,
             budget=settings.playbook_tokens,
             limit=settings.max_strategies,
-            new_ids=frozenset(bullet.id for bullet in playbook.live_bullets(added)),
+            new_ids=frozenset(bullet.id for bullet in added if not _exclusion_reason(bullet)),
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
@@ -147,10 +147,19 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
     everything = _fit_all(request)
     if everything is not None:
         return everything, True
+    # the user's own, which need not match the query
+    general = [
+        bullet
+        for bullet in request.bullets.values()
+        if bullet.scope == "user"
+        or bullet.kind == "preference"
+        or bullet.state == "pinned"
+        or bullet.id in request.new_ids
+    ]
     own = [
         _Candidate(bullet, reason="it is pinned" if bullet.state == "pinned" else "")
-        for bullet in request.bullets.values()
-        if _is_for_any_query(bullet, request) and not _exclusion_reason(bullet)
+        for bullet in general
+        if not _exclusion_reason(bullet)
     ]
     own.sort(
         key=lambda c: (
@@ -161,12 +170,6 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
     )
     own_ids = {candidate.bullet.id for candidate in own}
     return [*own, *(c for c in _search(request) if c.bullet.id not in own_ids)], False
-
-
-def _is_for_any_query(bullet: Bullet, request: SelectionRequest) -> bool:
-    """Return True for the user's own bullets, which need not match the query."""
-    is_general = bullet.kind == "preference" or bullet.scope == "user"
-    return is_general or bullet.state == "pinned" or bullet.id in request.new_ids
 
 
 def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:

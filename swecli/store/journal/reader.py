@@ -140,14 +140,15 @@ class Reader:
         corrupt value.
 
         `source` goes on after the table: `message WHERE id = ? ORDER BY id`, with the `parameters` of its condition."""
-        readers = [_kind_of(tables, name).read for name in names]
+        readers = {name: _kind_of(tables, name).read for name in names}
+        parsed = {name: read for name, read in readers.items() if read is not None}
         columns = ", ".join(map(_quoted, names))
         for row in self.db.execute(f"SELECT {columns} FROM {source}", parameters):
-            values = zip(names, readers, row, strict=True)
-            yield {
-                name: value if value is None or read is None else read(value)
-                for name, read, value in values
-            }
+            values = dict(zip(names, row, strict=True))
+            for name, read in parsed.items():
+                if values[name] is not None:
+                    values[name] = read(values[name])
+            yield values
 
     def fields(self, table: Table, key: int, names: Sequence[str]) -> dict[str, Any]:
         """Return columns of the row with this `id`."""
