@@ -54,16 +54,16 @@ def prompting(place: Place, effort: Effort) -> Iterator[Row]:
 
 
 def _starts(place: Place, effort: Effort) -> Iterator[Row]:
-    ours, floor = _measure_starts(place, effort.starts, (swecli(), "home"), (place.floor(), "home"))
-    yield Row("exec to usable prompt", "ms", _usable(ours), _usable(floor), FLOOR, 1.5)
-    yield Row("memory at the prompt", "MiB", _memory(ours), _memory(floor), FLOOR, 1.3)
+    ours, floor = measure_starts(place, effort.starts, (swecli(), "home"), (place.floor(), "home"))
+    yield Row("exec to usable prompt", "ms", usable(ours), usable(floor), FLOOR, 1.5)
+    yield Row("memory at the prompt", "MiB", memory(ours), memory(floor), FLOOR, 1.3)
 
 
 def _long_session(place: Place, effort: Effort) -> Iterator[Row]:
     long_session(place.database("long"), place.project, messages=10_000)
-    again, plain = _measure_starts(place, effort.starts, (swecli("-c"), "long"), (swecli(), "home"))
+    again, plain = measure_starts(place, effort.starts, (swecli("-c"), "long"), (swecli(), "home"))
     yield Row(
-        "the same with -c, 10,000 messages", "ms", _usable(again), _usable(plain), "without -c", 1.1
+        "the same with -c, 10,000 messages", "ms", usable(again), usable(plain), "without -c", 1.1
     )
 
 
@@ -87,7 +87,7 @@ def _keys(place: Place, effort: Effort) -> Iterator[Row]:
     )
 
 
-def _measure_starts(
+def measure_starts(
     place: Place, times: int, *programs: tuple[Sequence[str], str]
 ) -> list[list[Start]]:
     """Return the starts of each (command, home), alternating, after one warm-up each."""
@@ -135,11 +135,13 @@ def _memory_of_litellm(place: Place) -> float:
     return int(run_once(place, sys.executable, "-c", LITELLM).splitlines()[-1]) / 1024
 
 
-def _usable(starts: Sequence[Start]) -> float:
+def usable(starts: Sequence[Start]) -> float:
+    """Return the median time to the usable prompt, in milliseconds."""
     return statistics.median(start.usable for start in starts)
 
 
-def _memory(starts: Sequence[Start]) -> float:
+def memory(starts: Sequence[Start]) -> float:
+    """Return the median memory at the prompt, in MiB."""
     return statistics.median(start.memory for start in starts)
 
 

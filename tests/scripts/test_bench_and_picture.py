@@ -31,6 +31,12 @@ FIGURES = (
     "swecli --version",
     "swecli --help",
     "-p, demo model, exec to exit",
+    "-p, exec to first request",
+    "-p, exec to first text",
+    "-p, processor time",
+    "exec to usable prompt, 5 MCP servers",
+    "memory at the prompt, 5 MCP servers",
+    "-p, exec to first request, 5 MCP servers",
     "append one message, durable",
     "resume a session, 10,000 rows",
     "list 20 sessions, 10,000 rows",
@@ -64,7 +70,7 @@ def test_bench_refuses_an_unknown_group_with_the_known_ones() -> None:
     done = run("bench", "prompts")
     assert done.returncode == 2
     assert (
-        "there is no group 'prompts'; there are prompt, process, store, request, select"
+        "there is no group 'prompts'; there are prompt, process, ask, servers, store, request, select"
         in done.stderr
     )
 
