@@ -24,9 +24,12 @@ from swecli.descendants import hide_environment
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model, try_make_model
 from swecli.models.added_folder import AddedFolder
+from swecli.models.approval import Ask
 from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BusyElsewhere, ContinuedElsewhere
-from swecli.models.message import Ask, CallStatus, Mode, ModelChoice
+from swecli.models.message import CallStatus
+from swecli.models.mode import Mode
+from swecli.models.model_choice import ModelChoice
 from swecli.models.notes import LostJobNote
 from swecli.models.project import ProjectPlace
 from swecli.models.session import Session

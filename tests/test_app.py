@@ -11,8 +11,8 @@ import pytest
 from swecli.app import Runtime, settle
 from swecli.config.project_files import read_project_files
 from swecli.context.budget import _LEAN_WINDOW
-from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

@@ -16,7 +16,9 @@ from typing import Any
 from swecli.app import Runtime, build_runtime
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
-from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import ModelRequest
+from swecli.models.model_choice import ModelChoice
 from swecli.models.playbook import Delta, Op
 from swecli.playbook.learning.reflector_model import ReflectorModel
 from swecli.store.journal.deltas import BulletEvidence

@@ -21,8 +21,10 @@ from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.message import AskRequest, Decision, ModelChoice, ModelRequest
+from swecli.models.message import ModelRequest
+from swecli.models.model_choice import ModelChoice
 from swecli.models.playbook import Delta, Op
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 

@@ -16,10 +16,10 @@ from swecli.context.replay.requests import Assumptions, ReplayedTurn, SentReques
 from swecli.context.situation import environment_notes
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import PER_MESSAGE, PER_REQUEST
-from swecli.models.context import WindowSpec
 from swecli.models.message import IMAGES, ApiMessage, Usage
 from swecli.models.notes import with_notes
 from swecli.models.playbook import render_bullets
+from swecli.models.window_spec import WindowSpec
 
 OURS = "ours"
 MINIMUM_PREFIX = 1_024  # tokens; a shorter one is not cached

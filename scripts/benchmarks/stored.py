@@ -11,9 +11,10 @@ import sqlalchemy
 from sqlmodel import Session as Transaction
 from sqlmodel import SQLModel
 
-from swecli.models.context import Epoch, WindowSpec
+from swecli.models.context import Epoch
 from swecli.models.ids import uuid7
 from swecli.models.message import Role
+from swecli.models.window_spec import WindowSpec
 from swecli.store.sqlite.database import open_database
 from swecli.store.tables.sessions import InteractionRow, MessageRow, ReductionRow, SessionRow
 

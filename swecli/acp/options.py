@@ -15,7 +15,7 @@ from swecli.actions.choices import MODE_HELP, find_models
 from swecli.app import Runtime
 from swecli.config.model_entry import THINKING, parse_thinking
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES
+from swecli.models.mode import MODES
 
 _DEFAULT_EFFORT = "default"  # an editor needs a name for what has none here
 

@@ -11,8 +11,8 @@ from acp.schema import PermissionOption, PermissionOptionKind, ToolCallUpdate
 from swecli.acp.calls import Content
 from swecli.acp.editor import Editor
 from swecli.acp.turn_view import TurnView
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.ids import uuid7
-from swecli.models.message import AskRequest, Decision
 from swecli.text import one_line, short_path
 
 _NOBODY = "this editor cannot ask for a text"

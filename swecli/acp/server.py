@@ -58,7 +58,8 @@ from swecli.acp.session import EditorSession
 from swecli.acp.wire import Lines
 from swecli.app import Runtime, build_runtime, settle
 from swecli.config.settings import Start
-from swecli.llm.registry import choose_model, make_model
+from swecli.llm.choosing import choose_model
+from swecli.llm.registry import make_model
 from swecli.models.errors import AuthFailed, BadInput, NoModel, SwecliError, UsageError
 from swecli.models.session import SessionInfo as StoredSession
 from swecli.store.session_manager import SessionManager

@@ -23,7 +23,7 @@ from swecli.actions.project_commands import ProjectCommand
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, SwecliError
 from swecli.models.events import Event
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.models.typed_line import parse_line
 
 _WAIT_INTERVAL = 0.5  # seconds between two looks at what another process does

@@ -32,6 +32,7 @@ from swecli.acp.calls import (
 )
 from swecli.acp.editor import Editor
 from swecli.app import Runtime
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.events import (
     ContextMeasured,
     Event,
@@ -50,7 +51,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.ids import uuid7
-from swecli.models.message import AskRequest, Decision, ToolCall
+from swecli.models.message import ToolCall
 from swecli.models.message import Usage as CountedUsage
 from swecli.text import fence, sanitize
 from swecli.tools.limits import HeadTail, strip_terminal_codes

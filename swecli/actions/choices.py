@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from swecli.models.action import Values
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

@@ -9,8 +9,9 @@ from contextlib import closing
 
 from swecli import __version__
 from swecli.config.settings import Start
+from swecli.llm.choosing import choose_model
 from swecli.llm.price_table import tokenizer_folder
-from swecli.llm.registry import choose_model, make_model
+from swecli.llm.registry import make_model
 from swecli.models.action import ActionResult
 from swecli.models.errors import SwecliError
 from swecli.store.sqlite.database import open_database

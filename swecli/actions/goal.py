@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from swecli.agent.goal_command import CommandRun, GoalCommand, require_command
 from swecli.config.settings import SETTINGS, Settings
 from swecli.llm.base import BUDGET_HINT, budget_problem
+from swecli.models.approval import Ask
 from swecli.models.changed_files import ChangedFile, LineCounts
 from swecli.models.errors import BadInput, LimitReached, StoreError, SwecliError, UsageError
 from swecli.models.events import (
@@ -27,7 +28,7 @@ from swecli.models.events import (
 )
 from swecli.models.goal_events import GoalChecked, GoalEnded, GoalOutcome
 from swecli.models.ids import uuid7
-from swecli.models.message import GOAL, Ask
+from swecli.models.message import GOAL
 from swecli.text import one_line
 
 if TYPE_CHECKING:

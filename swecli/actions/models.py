@@ -9,11 +9,12 @@ from typing import Any
 from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
+from swecli.llm.choosing import choose_model, live_models
 from swecli.llm.endpoints import resolve
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
-from swecli.llm.registry import choose_model, list_services, live_models, make_model
+from swecli.llm.registry import list_services, make_model
 from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
 from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service
 from swecli.llm.table_update import update_table

@@ -10,9 +10,10 @@ from swecli.config.instruction_files import InstructionFiles
 from swecli.config.paths import project_root
 from swecli.config.trust import TrustLedger
 from swecli.models.action import ActionResult, Invocation
+from swecli.models.approval import Ask
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
-from swecli.models.message import Ask, ToolCall
+from swecli.models.message import ToolCall
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.playbook.action import ActionContext
 from swecli.regular_files import read_regular

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from swecli.actions.findings import open_store
 from swecli.models.action import ActionResult, Face, Invocation
+from swecli.models.approval import Ask
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, SwecliError, UsageError
 from swecli.models.events import to_json
 from swecli.models.finding import Finding
 from swecli.models.json_value import Json
-from swecli.models.message import Ask
 from swecli.models.review_events import ReviewFinished
 from swecli.review.judge.ledger import format_change, recheck
 from swecli.review.judge.repair import build_repair_prompt, build_suggestion_edit

@@ -18,8 +18,8 @@ from swecli.config.settings import (
 )
 from swecli.config.toml_files import edit_setting, format_toml, read_toml
 from swecli.models.action import ActionResult
-from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError, SwecliError
+from swecli.models.window_spec import WindowSpec
 
 
 def show_settings(settings: Settings, name: str = "", *, origin: bool = False) -> ActionResult:

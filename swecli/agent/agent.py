@@ -22,13 +22,12 @@ from swecli.context.system_message import cache_marks, load_prompt
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import BUDGET_HINT, ChatModel, budget_doubt, budget_problem, end_of_service
 from swecli.models.api_message import ApiMessage
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
 from swecli.models.events import Event, ToolStarted, UsageReported
 from swecli.models.json_value import JsonObject
 from swecli.models.message import (
-    AskRequest,
     ChatMessage,
-    Decision,
     ModelReply,
     ModelRequest,
     Purpose,

@@ -17,6 +17,7 @@ from swecli.config.settings import Start
 from swecli.config.trust import Skill
 from swecli.context.instructions import InstructionsBelow
 from swecli.context.tokens import TokenCounter
+from swecli.models.approval import Ask, AskRequest, Decision
 from swecli.models.errors import BadInput, ConfigError
 from swecli.models.events import (
     Event,
@@ -27,15 +28,7 @@ from swecli.models.events import (
     ToolStarted,
     UsageReported,
 )
-from swecli.models.message import (
-    ApiMessage,
-    Ask,
-    AskRequest,
-    Decision,
-    Display,
-    ToolCall,
-    ToolResult,
-)
+from swecli.models.message import ApiMessage, Display, ToolCall, ToolResult
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import (
     ChangeRecorder,

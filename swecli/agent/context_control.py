@@ -14,13 +14,14 @@ from swecli.context.keyed_messages import strip_keys
 from swecli.context.prepare import PreparedRequest, Segment, measure_messages, past_request
 from swecli.context.replay.stored import stored_request
 from swecli.models.api_message import call_id_of, text_of
-from swecli.models.context import Epoch, Reduction, WindowSpec, interaction_of, key_of
+from swecli.models.context import Epoch, Reduction, interaction_of, key_of
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import Event
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 
 _WHOLE_LOG = 1_000_000  # reductions: more than any session has
 _GROWTH_AFTER_UNDO = 1.1  # of a request, before an optional reduction may follow

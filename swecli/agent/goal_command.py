@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
+from swecli.models.approval import Ask, AskRequest, Decision
 from swecli.models.errors import UsageError
-from swecli.models.message import Ask, AskRequest, Decision, ToolCall, ToolResult
+from swecli.models.message import ToolCall, ToolResult
 from swecli.tools.base import Progress
 from swecli.tools.builtin.run_command import run_command
 from swecli.tools.commands.syntax import Word, read_command

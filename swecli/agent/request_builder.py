@@ -31,7 +31,8 @@ from swecli.context.window import Opening, OpeningConditions
 from swecli.llm.base import ChatModel
 from swecli.models.added_folder import AddedFolder
 from swecli.models.api_message import notes_of
-from swecli.models.message import ApiMessage, CallStatus, Image, Mode
+from swecli.models.message import ApiMessage, CallStatus, Image
+from swecli.models.mode import Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
 from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session

@@ -343,7 +343,8 @@ def _open_learning(
 def _choose_reflector(settings: Settings, args: argparse.Namespace) -> ChatModel | None:
     """Make the model that `args` name, or the one of the settings; None if only rules reflect. Raises SwecliError."""
     # late: as above
-    from swecli.llm.registry import choose_model, make_model
+    from swecli.llm.choosing import choose_model
+    from swecli.llm.registry import make_model
 
     if args.rules_only or not (args.model or settings.reflect_with_model):
         return None

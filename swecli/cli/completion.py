@@ -18,7 +18,7 @@ from swecli.models.action import (
     Words,
 )
 from swecli.models.errors import SwecliError
-from swecli.models.message import MODES
+from swecli.models.mode import MODES
 
 _MAX_SESSIONS = 50  # completions: the newest
 _SCRIPTS = {

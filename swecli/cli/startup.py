@@ -15,8 +15,8 @@ from swecli.cli.workspace import process_folder, require_workspace, working_fold
 from swecli.config.configuration import read_configuration
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import SETTINGS, Start
+from swecli.llm.choosing import choose_model
 from swecli.llm.price_table import prepare_environment
-from swecli.llm.registry import choose_model
 from swecli.llm.services import DEMO
 from swecli.models.errors import BadInput, StoreError
 

@@ -13,7 +13,7 @@ from swecli.cli.startup import make_folders
 from swecli.cli.workspace import process_folder
 from swecli.config.configuration import read_configuration
 from swecli.config.settings import Start
-from swecli.llm.registry import choose_model
+from swecli.llm.choosing import choose_model
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
 from swecli.models.errors import UsageError
 from swecli.models.ids import uuid7

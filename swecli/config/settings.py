@@ -24,9 +24,10 @@ from swecli.config.paths import Paths, project_root
 from swecli.config.status_template import parse_template
 from swecli.config.toml_files import format_toml, parse_toml, read_toml
 from swecli.config.trust import FolderTrust, TrustLedger
-from swecli.models.context import DEFAULT_SLACK, WindowSpec
 from swecli.models.errors import ConfigError
-from swecli.models.message import MODES, Mode, ModelChoice
+from swecli.models.mode import MODES, Mode
+from swecli.models.model_choice import ModelChoice
+from swecli.models.window_spec import DEFAULT_SLACK, WindowSpec
 
 # the settings that a role of the table [roles] is short for
 _ROLES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from swecli.models.added_folder import AddedFolder
 from swecli.models.api_message import ApiMessage, notes_of
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.models.notes import Label, Note, SituationNote
 from swecli.text import join_surrogates
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import ApiMessage
-from swecli.models.context import DEFAULT_SLACK, WindowSpec, interaction_of
+from swecli.models.context import interaction_of
 from swecli.models.counts import pluralize
 from swecli.models.session import Session
+from swecli.models.window_spec import DEFAULT_SLACK, WindowSpec
 
 _LARGE_WORK = ("refactor", "implement", "design")
 _LARGE_SIZE = 7

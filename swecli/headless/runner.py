@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from swecli.headless.prompts import Prompt
 from swecli.headless.signals import until_signal
 from swecli.llm.base import BUDGET_HINT, budget_problem
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput, BusyElsewhere, LimitReached, SchemaUnmet, SwecliError
 from swecli.models.json_value import JsonObject
-from swecli.models.message import AskRequest, Decision
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
     from swecli.actions.goal import Goal

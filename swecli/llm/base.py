@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import date
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from swecli.config.settings import Settings
 from swecli.llm.profile import Profile
 from swecli.llm.services import Service
-from swecli.models.message import ModelChunk, ModelRequest
+
+if TYPE_CHECKING:  # a model is chosen before there is a message
+    from swecli.models.message import ModelChunk, ModelRequest
 
 
 class ChatModel(Protocol):

@@ -11,11 +11,13 @@ from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swecli.config.paths import Paths
-from swecli.models.message import Usage
 from swecli.similar_names import similar_names
+
+if TYPE_CHECKING:  # a model is chosen before there is a message
+    from swecli.models.message import Usage
 
 Row = Mapping[str, Any]
 # made of litellm's table by scripts/release/models; both kinds of files have one row to a line

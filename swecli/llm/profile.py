@@ -12,7 +12,6 @@ from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.llm.services import Dialect, maker_of
 from swecli.llm.thinking import levels_in
-from swecli.models.message import Usage
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 Wire = Literal["chat", "responses"]  # of OpenAI's two
@@ -129,6 +128,9 @@ class Profile:
 
     def is_priced(self) -> bool:
         """Return whether the cost of every request will be known."""
+        # late: a model is chosen before there is a message
+        from swecli.models.message import Usage
+
         any_request = Usage(1, 1, 1, 1, 1)
         return self.offline or self.reports_cost or cost_of(any_request, self.price) is not None
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Settings
 from swecli.discovery import find_declared, index_by_name, installed_entry_points
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
-from swecli.llm.endpoints import LOOPBACK, Endpoint, resolve
+from swecli.llm.endpoints import Endpoint, resolve
 from swecli.llm.price_table import (
     Row,
     chat_models,
@@ -35,14 +32,12 @@ from swecli.llm.services import (
     SERVICES,
     Service,
 )
-from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, NoModel, SwecliError
-from swecli.models.message import ModelChoice
+from swecli.models.errors import ModelNotFound, SwecliError
 from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_REASON_BY_LAYER = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 # the provider under whose name a [models] entry with this `api` is resolved
 _PROVIDER_OF_API = {
     "openai": "openai",
@@ -55,7 +50,6 @@ _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
 # what refusals taught in this session, as fields of the profile, by the model's origin
 _learned: dict[str, dict[str, Any]] = {}
-_MAX_LISTED = 20  # models of one server
 
 
 def make_model(
@@ -96,7 +90,7 @@ def _find_provider(name: str) -> Service | None:
     # the known ones first: they are on the path of the first request
     if name in SERVICES:
         return SERVICES[name]
-    for service in _built_in_providers():
+    for service in built_in_providers():
         if service.name == name:
             return service
     for entry in installed_entry_points(_PROVIDERS).select(name=name):
@@ -110,7 +104,7 @@ def _find_provider(name: str) -> Service | None:
 
 
 @cache
-def _built_in_providers() -> tuple[Service, ...]:
+def built_in_providers() -> tuple[Service, ...]:
     """Return the providers that modules of `swecli/llm/providers` declare. Raises NameClash."""
     declared = find_declared(providers, Service)
     return tuple(index_by_name([(service.name, service) for service in declared]).values())
@@ -285,7 +279,7 @@ def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
     """Yield the name of each service that models can be used of, and the service, or why it cannot be loaded."""
     built_in = [
         service
-        for service in _built_in_providers()
+        for service in built_in_providers()
         if service.key_variables or service.default_model
     ]
     yield from ((service.name, service) for service in (*HOSTED, *LOCAL, *built_in))
@@ -294,62 +288,3 @@ def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:
             yield entry.name, _load_entry_point(entry)
         except ModelNotFound as error:
             yield entry.name, error
-
-
-def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Yield the name and port of each model that local servers list, at their usual or configured ports."""
-    for service in LOCAL:
-        # a bad variable is reported when its server is used
-        with suppress(AuthFailed, ConfigError):
-            endpoint = resolve(f"{service.name}/*", environ)
-            address = urlsplit(endpoint.address)
-            if address.hostname in LOOPBACK:
-                for model in endpoint.list_models()[:_MAX_LISTED]:
-                    yield f"{service.name}/{model}", address.port or 0
-
-
-def choose_model(
-    settings: Settings, environ: Mapping[str, str], *, or_demo: bool = False
-) -> ModelChoice:
-    """Choose the model to start with: the setting, a key in the environment, or a local server. Without any, it is the
-    demo for a person who is there to see that (`or_demo`). Raises NoModel for a script, which would take the demo's
-    answers for a model's."""
-    if settings.model:
-        layer = settings.origins.get("model", "the settings")
-        return ModelChoice(settings.model, _REASON_BY_LAYER.get(layer, f"set in {layer}"))
-    services = [*HOSTED]
-    # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
-    files = Path(providers.__path__[0]).glob("*.py")
-    if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
-        services += _built_in_providers()
-    usable = [
-        (variable, service)
-        for service in services
-        for variable in service.key_variables
-        if environ.get(variable, "").strip()
-    ]
-    for variable, service in usable:
-        if service.default_model:
-            return ModelChoice(service.default_model, f"{variable} is set")
-    for name, port in live_models(environ):
-        return ModelChoice(name, f"a local server answers on port {port}")
-    reason = "no key and no local server was found"
-    hint = f"Set a key, start a local server, or name a model with -m; -m {DEMO} needs neither."
-    unused = [(variable, service.name) for variable, service in usable]
-    unused = unused or _keys_of_others(environ)
-    if unused:
-        variable, provider = unused[0]
-        reason = f"{variable} is set, but no model is chosen: name one with -m {provider}/NAME"
-        hint = ""
-    if or_demo:
-        return ModelChoice(DEMO, f"{reason}: /connect sets one up" if hint else reason)
-    raise NoModel(f"There is no model to ask: {reason}.", hint)
-
-
-def _keys_of_others(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the names of the keys that are set for other providers of litellm's, each with the provider."""
-    keys = [name for name in environ if name.endswith("_API_KEY") and environ[name].strip()]
-    if not keys:
-        return []  # the names of the providers take a while
-    providers = {f"{name.upper()}_API_KEY": name for name in provider_names()}
-    return [(key, providers[key]) for key in sorted(keys) if key in providers]

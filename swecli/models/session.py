@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from swecli.models.added_folder import AddedFolder
-from swecli.models.context import ContextState, WindowSpec, add_keys
+from swecli.models.context import ContextState, add_keys
 from swecli.models.errors import BadInput
 from swecli.models.ids import parse_turn
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
+from swecli.models.window_spec import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from swecli.config.status_template import names_in
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.json_value import Json
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.models.money import format_least
 from swecli.repl.branch import read_branch
 from swecli.repl.status_command import StatusCommand

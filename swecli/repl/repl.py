@@ -19,7 +19,6 @@ from swecli import __version__
 from swecli.config.own_command import own_command
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
-from swecli.models.project import ProjectPlace
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
 from swecli.repl.dispatch import Dispatcher
 from swecli.repl.footer import Footer
@@ -158,6 +157,9 @@ class REPL(Program):
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session: its title if it has one that no other has."""
         folder = str(self.start.cwd)
+        # late: a session is chosen after the prompt is drawn
+        from swecli.models.project import ProjectPlace
+
         place = ProjectPlace(session.project, session.subfolder or "")
         newest = self.session_manager.catalog.list_sessions(folder, 1, place=place)
         if [info.id for info in newest] == [session.id]:

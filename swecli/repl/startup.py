@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swecli.agent.agent import Agent
     from swecli.app import Runtime
     from swecli.config.settings import Start
-    from swecli.models.message import Ask, AskRequest, Decision
+    from swecli.models.approval import Ask, AskRequest, Decision
     from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
     from swecli.repl.commands.registry import CommandTable
 

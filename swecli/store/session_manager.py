@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.models.added_folder import AddedFolder
 from swecli.models.aside import Aside
-from swecli.models.context import BEGIN, UNDO, Reduction, WindowSpec
+from swecli.models.context import BEGIN, UNDO, Reduction
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, Image, RequestRecord, Role, ToolCall
 from swecli.models.notes import Note
 from swecli.models.project import ProjectPlace
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 from swecli.redact import redact
 from swecli.store.context import ContextStore
 from swecli.store.journal.reader import NEWEST, UNATTENDED, Reader, first_loaded

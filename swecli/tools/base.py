@@ -14,21 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 from swecli.config.trust import Skill
+from swecli.models.approval import Decision
 from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import ToolError as ToolError  # where other packages look for it
 from swecli.models.json_value import JsonObject
-from swecli.models.message import (
-    MODES,
-    Decision,
-    Display,
-    Effects,
-    Mode,
-    Offer,
-    ToolCall,
-    ToolResult,
-    ToolSpec,
-    Usage,
-)
+from swecli.models.message import Display, Effects, Offer, ToolCall, ToolResult, ToolSpec, Usage
+from swecli.models.mode import MODES, Mode
 from swecli.tools import path_rules
 from swecli.tools.guard import Guard
 from swecli.tools.jobs import Jobs

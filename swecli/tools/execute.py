@@ -14,17 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.file_names import write_name
+from swecli.models.approval import Ask, AskRequest, Decision
 from swecli.models.errors import ConfigError, SwecliError
 from swecli.models.json_value import JsonObject
-from swecli.models.message import (
-    Ask,
-    AskRequest,
-    CallStatus,
-    Decision,
-    Display,
-    ToolCall,
-    ToolResult,
-)
+from swecli.models.message import CallStatus, Display, ToolCall, ToolResult
 from swecli.tools.arguments import read_arguments
 from swecli.tools.base import NeedsMore, Tool, ToolContext, ToolError, ToolPlan, lost_workspace
 from swecli.tools.limits import one_line, strip_terminal_codes

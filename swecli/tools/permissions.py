@@ -11,7 +11,7 @@ from swecli.config.project_rules import ProjectRules
 from swecli.config.settings import Start
 from swecli.models.added_folder import AddedFolder
 from swecli.models.errors import BadInput, ConfigError
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.tools.base import EDIT, READ, PermissionKind, Tool, ToolContext, ToolPlan
 from swecli.tools.guard import Guard
 from swecli.tools.limits import one_line

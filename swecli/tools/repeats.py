@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from swecli.models.api_message import calls_of
-from swecli.models.message import UNCHANGED, ApiMessage, Ask, AskRequest, Display, ToolCall
+from swecli.models.approval import Ask, AskRequest
+from swecli.models.message import UNCHANGED, ApiMessage, Display, ToolCall
 
 _MAX_CYCLE = 6  # calls
 # times in a row that a cycle was called, with equal results

@@ -10,8 +10,8 @@ import pytest
 
 from swecli.actions.next_price import NextPrice, price_next
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.message import Usage
+from swecli.models.window_spec import WindowSpec
 from tests.support.prices import CACHING, TIERED
 from tests.support.runtime import make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

@@ -9,8 +9,8 @@ import pytest
 
 from swecli.agent.goal_command import GoalCommand, require_command
 from swecli.app import Runtime
+from swecli.models.approval import Decision
 from swecli.models.errors import UsageError
-from swecli.models.message import Decision
 from tests.support.runtime import User, make_runtime
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from swecli.agent.left_turns import LeftTurns
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.message import ChatMessage, ModelRequest, Role
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

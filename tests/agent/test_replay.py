@@ -11,8 +11,8 @@ from swecli.agent.replay import _ReplayAgent
 from swecli.context.replay.history import History
 from swecli.context.replay.requests import Assumptions, ReplayedTurn
 from swecli.llm.price_table import prepare_environment
-from swecli.models.context import WindowSpec
 from swecli.models.message import ModelRequest
+from swecli.models.window_spec import WindowSpec
 from swecli.store.session_manager import SessionManager
 from swecli.tools.registry import ToolRegistry
 from tests.recorded.script import TURNS, Careful, prepare_files

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from swecli.agent.request_builder import Query
 from swecli.context.tokens import TokenCounter
 from swecli.llm.price_table import tokenizer_folder
-from swecli.models.context import WindowSpec
 from swecli.models.message import ApiMessage
 from swecli.models.playbook import Delta, Op
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.playbook import Delta, Op
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 from swecli.playbook.pairs import PairKind, figures_of, make_pairs
 from swecli.store.records import TurnLessons
 from tests.support.playbook import perform

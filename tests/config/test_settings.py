@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.config.settings import SETTINGS, Settings, load_settings, unknown_setting
-from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import make_start
 
 

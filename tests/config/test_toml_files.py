@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from swecli.config.settings import SETTINGS, load_settings, render_template
 from swecli.config.toml_files import edit_setting, format_toml
-from swecli.models.context import WindowSpec
 from swecli.models.errors import ConfigError
+from swecli.models.window_spec import WindowSpec
 
 FILE = '''\
 # mine

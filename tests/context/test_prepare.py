@@ -19,10 +19,11 @@ from swecli.context.system_message import HeadParts
 from swecli.context.tokens import TokenCounter
 from swecli.context.window import OpeningConditions
 from swecli.models.api_message import ApiMessage
-from swecli.models.context import RetainedFact, WindowSpec
+from swecli.models.context import RetainedFact
 from swecli.models.message import HEAD_OPENS, ChatMessage, Role, ToolCall
 from swecli.models.notes import Note, SituationNote, StrategyChange, StrategyNote, TextNote
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 from tests.support.histories import complaint
 from tests.support.playbooks import add_bullet
 

@@ -14,8 +14,9 @@ import pytest
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Settings
 from swecli.llm.registry import make_model
+from swecli.models.approval import Decision
 from swecli.models.errors import BadInput
-from swecli.models.message import Decision, ToolCall
+from swecli.models.message import ToolCall
 from tests.journeys.test_sandbox import skip_without_sandbox
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import NO, User, calls, make_runtime, make_start, run_turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from swecli.models.context import WindowSpec
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

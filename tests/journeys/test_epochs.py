@@ -11,11 +11,12 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.llm.price_table import prepare_environment
-from swecli.models.context import Reduction, WindowSpec
+from swecli.models.context import Reduction
 from swecli.models.errors import Unavailable
 from swecli.models.events import Notice
 from swecli.models.message import ModelRequest
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

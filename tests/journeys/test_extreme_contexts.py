@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from swecli.models.api_message import text_of
-from swecli.models.context import WindowSpec
 from swecli.models.errors import ContextOverflow
 from swecli.models.events import Notice, TurnFailed
 from swecli.models.message import (
@@ -19,6 +18,7 @@ from swecli.models.message import (
     ToolCall,
     Usage,
 )
+from swecli.models.window_spec import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

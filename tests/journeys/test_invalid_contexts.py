@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput
 from swecli.models.events import TurnFailed
+from swecli.models.window_spec import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel

@@ -12,8 +12,8 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.llm.registry import make_model
-from swecli.models.context import WindowSpec
 from swecli.models.events import Event, Notice, TurnFailed
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import make_runtime, make_start, run_turn
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider, Tokens, Wire
 from tests.support.strict_provider.script import Answer

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from swecli.config.paths import Paths
-from swecli.models.message import ApiMessage, Decision
+from swecli.models.approval import Decision
+from swecli.models.message import ApiMessage
 from tests.support.runtime import User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.shell import script, swecli

@@ -11,9 +11,9 @@ import pytest
 
 from swecli.app import Runtime
 from swecli.llm.registry import make_model
-from swecli.models.context import WindowSpec
 from swecli.models.events import Event, Notice
 from swecli.models.message import ChatMessage, ModelRequest, Role
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, make_start, run_turn
 from tests.support.scripted import ScriptedModel
 from tests.support.strict_provider import Reply as HttpReply

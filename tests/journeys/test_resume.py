@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swecli.models.context import WindowSpec
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import make_runtime, run_turn
 
 

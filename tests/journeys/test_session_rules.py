@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.approval import Decision
 from swecli.models.errors import DamagedDatabase
-from swecli.models.message import Decision
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from tests.support.databases import open_database

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.playbook import Delta, Op, Tag, Verdict
+from swecli.models.window_spec import WindowSpec
 from swecli.store.records import TurnLessons
 from tests.support.runtime import make_runtime, run_turn
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
-from swecli.models.context import WindowSpec
 from swecli.models.events import Notice
 from swecli.models.finding import Finding, ReviewRecord, fingerprint
 from swecli.models.playbook import Delta, Op
+from swecli.models.window_spec import WindowSpec
 from swecli.store.reviews import ReviewStore
 from swecli.tools.nested_instructions import find_nested_instructions
 from tests.support.playbook import perform

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from swecli.agent.context_control import ContextControl
 from swecli.agent.replay import read_past
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.ids import uuid7
-from swecli.models.message import ApiMessage, Mode, ModelRequest
+from swecli.models.message import ApiMessage, ModelRequest
+from swecli.models.mode import Mode
 from swecli.models.notes import SituationNote
 from swecli.models.playbook import Delta, Op, Scope
+from swecli.models.window_spec import WindowSpec
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from tests.support.databases import open_database

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import AuthFailed, ContextOverflow, StoreError, Unavailable
 from swecli.models.events import Event, Notice, StepRetried, ToolFinished, TurnFailed, TurnFinished
-from swecli.models.message import AskRequest, Decision, ModelRequest, Role
+from swecli.models.message import ModelRequest, Role
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import NO, YES, User, calls, event_types, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel
 from tests.support.stored import stored_calls

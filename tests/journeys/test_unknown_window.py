@@ -10,8 +10,8 @@ import pytest
 
 from swecli.context.budget import MAX_CHARACTERS
 from swecli.llm.registry import make_model
-from swecli.models.context import WindowSpec
 from swecli.models.events import ContextReduced
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import User, make_runtime, make_start, run_turn
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 

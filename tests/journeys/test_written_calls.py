@@ -14,7 +14,7 @@ from swecli.headless.prompts import Prompt, read_prompts
 from swecli.headless.runner import refuse, run_prompts
 from swecli.headless.writers.base import make_writer
 from swecli.llm.registry import make_model
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from tests.support.reviews import begin_review, collect
 from tests.support.runtime import make_runtime, make_start
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider

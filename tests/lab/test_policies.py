@@ -14,8 +14,8 @@ from swecli.context.replay.history import History
 from swecli.context.replay.requests import Assumptions
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import PER_MESSAGE
-from swecli.models.context import WindowSpec
 from swecli.models.notes import Label, SituationNote
+from swecli.models.window_spec import WindowSpec
 from tests.support.past_session import ANSWER, CALL, FIXED, RESULT, SessionBuilder
 
 

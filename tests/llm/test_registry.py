@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.llm.registry import choose_model, live_models, make_model
+from swecli.llm.choosing import choose_model, live_models
+from swecli.llm.registry import make_model
 from swecli.llm.services import HOSTED, SERVICES
 from swecli.models.errors import AuthFailed, ModelNotFound, NoModel
-from swecli.models.message import ModelChoice
+from swecli.models.model_choice import ModelChoice
 from tests.support.scripted import ScriptedModel
 from tests.support.strict_provider import StrictProvider
 
@@ -262,7 +263,7 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         "    if event == 'socket.getaddrinfo' and args[0] != '127.0.0.1': os._exit(9)\n"
         "sys.addaudithook(guard)\n"
         "from swecli.config.settings import Settings\n"
-        "from swecli.llm.registry import choose_model\n"
+        "from swecli.llm.choosing import choose_model\n"
         "choose_model(Settings(), {}, or_demo=True)\n"
         "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'http.client', 'asyncio', 'ssl')\n"
         "print([m for m in heavy if m in sys.modules])"

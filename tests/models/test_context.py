@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swecli.models.context import MAX_SIZE, WindowSpec
+from swecli.models.window_spec import MAX_SIZE, WindowSpec
 
 sizes = st.integers(1, 30)
 specs = st.builds(WindowSpec, size=sizes, slack=st.integers(0, 10))

@@ -14,11 +14,12 @@ from swecli.actions.builtin.context import plan, show, why
 from swecli.app import Runtime
 from swecli.config.project_files import read_project_files
 from swecli.models.action import ActionResult
-from swecli.models.context import WindowSpec
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import ContextOverflow, SwecliError, Unavailable
 from swecli.models.events import to_json
-from swecli.models.message import AskRequest, Decision, ModelRequest, Usage
+from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.window_spec import WindowSpec
 from tests.recorded.recorder import Recorder
 from tests.support.playbooks import operations
 from tests.support.runtime import User, calls, make_runtime, run_turn

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.actions.builtin.context import show
-from swecli.models.context import WindowSpec
 from swecli.models.events import ContextMeasured, StepStarted
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 from swecli.repl.chat.async_query_processor import AsyncQueryProcessor
 from swecli.repl.footer import Footer, _color_line, _count_sent_turns, _truncate
 from tests.support.runtime import make_runtime, run_turn

@@ -18,8 +18,10 @@ from prompt_toolkit.input import PipeInput
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
+from swecli.models.approval import Ask
 from swecli.models.errors import BadInput, DamagedDatabase, ProviderError, SwecliError
-from swecli.models.message import Ask, ModelChoice, ModelRequest, Role
+from swecli.models.message import ModelRequest, Role
+from swecli.models.model_choice import ModelChoice
 from swecli.repl import startup
 from swecli.repl.commands.registry import CommandTable
 from swecli.repl.key_map import KeyMap

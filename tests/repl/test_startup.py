@@ -14,8 +14,8 @@ import pytest
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
 from swecli.llm.price_table import tokenizer_folder
+from swecli.models.approval import Ask
 from swecli.models.errors import DamagedDatabase, StoreError
-from swecli.models.message import Ask
 from swecli.repl.startup import Build, Startup
 from tests.support.runtime import make_start
 from tests.support.scripted import ScriptedModel
@@ -129,8 +129,8 @@ from pathlib import Path
 from swecli.config.paths import Paths
 from swecli.config.settings import Settings
 from swecli.config.settings import Start
-from swecli.llm.registry import choose_model
-from swecli.models.message import ModelChoice
+from swecli.llm.choosing import choose_model
+from swecli.models.model_choice import ModelChoice
 from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput

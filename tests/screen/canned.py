@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swecli.models.approval import AskRequest
 from swecli.models.events import (
     ContextReduced,
     Event,
@@ -19,7 +20,7 @@ from swecli.models.events import (
     WindowApplied,
 )
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import AskRequest, Display, ToolCall, ToolResult, Usage
+from swecli.models.message import Display, ToolCall, ToolResult, Usage
 
 DIFF = """--- a/swecli/app.py
 +++ b/swecli/app.py

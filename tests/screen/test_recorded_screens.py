@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from swecli.models.approval import Decision
 from swecli.models.events import Event, ToolFinished
-from swecli.models.message import Decision
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned

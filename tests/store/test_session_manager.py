@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput, BusyElsewhere, ContinuedElsewhere, StoreError
 from swecli.models.message import (
     INTERRUPTED_RESULT,
@@ -20,6 +19,7 @@ from swecli.models.message import (
     Usage,
 )
 from swecli.models.playbook import Delta, Op
+from swecli.models.window_spec import WindowSpec
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database

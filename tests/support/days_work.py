@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import Decision
+from swecli.models.approval import Decision
 from tests.support.runtime import YES, User, calls, make_runtime, run_turn
 from tests.support.scripted import ScriptedModel
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from swecli.headless.runner import refuse
 from swecli.models.errors import BadInput
-from swecli.models.message import Mode, ModelRequest
+from swecli.models.message import ModelRequest
+from swecli.models.mode import Mode
 from tests.support.hooks import approve_hooks
 from tests.support.runtime import calls, make_runtime, run_turn
 

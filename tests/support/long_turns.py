@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from swecli.models.context import WindowSpec
 from swecli.models.events import ContextReduced, Notice
 from swecli.models.message import ModelRequest
+from swecli.models.window_spec import WindowSpec
 from tests.support.histories import complaint
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply, ScriptedModel

@@ -15,8 +15,9 @@ from swecli.config.project_files import read_project_files
 from swecli.config.settings import Settings, Start
 from swecli.config.trust import FolderTrust, TrustLedger
 from swecli.llm.base import ChatModel
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.events import Event
-from swecli.models.message import AskRequest, Decision, ModelChoice
+from swecli.models.model_choice import ModelChoice
 from tests.support.databases import OPENED
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 

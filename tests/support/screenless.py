@@ -15,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 
 from swecli.app import Runtime, build_runtime
 from swecli.config.settings import Start
-from swecli.models.message import Ask
+from swecli.models.approval import Ask
 from swecli.repl.repl import REPL
 from tests.support.runtime import make_start
 from tests.support.scripted import ScriptedModel

@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from swecli.models.message import AskRequest, Decision, ToolCall
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import ToolCall
 from swecli.tools.base import CommandAccess, ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

@@ -16,7 +16,7 @@ from typing import Any
 
 from swecli.app import Runtime
 from swecli.llm.registry import make_model
-from swecli.models.context import WindowSpec
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import User, make_runtime, make_start
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider, Wire
 from tests.support.strict_provider.script import Answer

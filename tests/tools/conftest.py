@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import ToolCall, ToolResult
 from swecli.tools.base import CommandAccess, Progress, ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

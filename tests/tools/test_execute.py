@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from swecli.config.project_rules import ProjectRules
-from swecli.models.message import AskRequest, CallStatus, Decision, ToolCall, ToolResult
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import CallStatus, ToolCall, ToolResult
 from swecli.tools.base import READ, Progress, Tool, ToolContext, ToolError, ToolPlan
 from swecli.tools.commands.rules import RUN
 from swecli.tools.execute import execute

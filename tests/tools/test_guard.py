@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swecli.context.mentions import expand_mentions
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.review.judge.sources import Sources
 from swecli.tools.base import CommandAccess, ToolContext
 from swecli.tools.commands.touched_paths import find_touched_paths

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import Decision, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.builtin import run_command
 from swecli.tools.permissions import Permissions

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from swecli.models.message import Decision, Mode, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import ToolResult
+from swecli.models.mode import Mode
 from swecli.tools.permission_rules import PermissionRule
 from swecli.tools.permissions import Permissions
 from tests.tools.conftest import Answers

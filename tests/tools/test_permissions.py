@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swecli.config.project_rules import ProjectRules
 from swecli.models.errors import ConfigError
-from swecli.models.message import MODES, Mode
+from swecli.models.mode import MODES, Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.guard import Reading
 from swecli.tools.permission_rules import PermissionRule

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 from swecli.tools.base import ToolContext
 from swecli.tools.permissions import Permissions
 from swecli.tools.protected_folders import find_protected_names

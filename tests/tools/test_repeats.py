@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.models.message import AskRequest, Decision, ToolCall
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import ToolCall
 from swecli.tools.repeats import MAX_SAME_CALLS, LoopGuard, find_cycle, fingerprint
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from swecli.models.approval import Decision
 from swecli.models.changed_files import ChangedFile
-from swecli.models.message import Decision, Mode, ToolCall, ToolResult
+from swecli.models.message import ToolCall, ToolResult
+from swecli.models.mode import Mode
 from swecli.tools.base import ToolContext, ToolPlan
 from swecli.tools.execute import execute
 from swecli.tools.guard import Guard

@@ -16,8 +16,9 @@ from swecli.config.settings import Settings
 from swecli.context.repair import normalize
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
+from swecli.models.approval import Decision
 from swecli.models.errors import BadInput, ModelNotFound
-from swecli.models.message import Decision, ModelRequest, ToolSpec
+from swecli.models.message import ModelRequest, ToolSpec
 from swecli.playbook.learning.answer import Asked, read_answer
 from tests.support.histories import Message, wild_histories
 from tests.support.model_requests import ask

@@ -18,7 +18,7 @@ from swecli.config.paths import Paths
 from swecli.config.settings import Settings, Start
 from swecli.models.errors import ToolError
 from swecli.models.json_value import JsonObject
-from swecli.models.message import ModelChoice
+from swecli.models.model_choice import ModelChoice
 from swecli.tools.guard import Guard
 from swecli.tools.mcp.connections import Connections, list_tools
 from swecli.tools.mcp.login import log_in_at

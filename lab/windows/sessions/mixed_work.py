@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from swecli.context.situation import environment_notes
-from swecli.models.context import WindowSpec
 from swecli.models.notes import notes_to_json
+from swecli.models.window_spec import WindowSpec
 
 BEGAN = datetime(2025, 3, 3, 9, tzinfo=UTC)
 PAUSED = 0.2  # share of turns after a long pause

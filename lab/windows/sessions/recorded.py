@@ -11,8 +11,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from lab.windows.sessions.mixed_work import BEGAN
 from swecli.context.situation import environment_notes
-from swecli.models.context import WindowSpec
 from swecli.models.notes import notes_to_json
+from swecli.models.window_spec import WindowSpec
 
 SHAPES = Path(__file__).resolve().parents[3] / "tests" / "recorded" / "shapes"
 _CALL = 14  # tokens of a placeholder call

@@ -10,13 +10,14 @@ from swecli.actions.left_turns import WINDOW_WORDS, back, left
 from swecli.actions.prompt import FULL, outline_next, show_prompt
 from swecli.actions.turn_pieces import complete_turns
 from swecli.models.action import Action, ActionResult, Family, Flag, Invocation, Need, Words
-from swecli.models.context import BEGIN, UNDO, WindowSpec
+from swecli.models.context import BEGIN, UNDO
 from swecli.models.counts import format_tokens, percent, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.events import ContextReduced, Notice, to_json
 from swecli.models.ids import parse_turn
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
+from swecli.models.window_spec import WindowSpec
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter, ReductionPlan, WindowPreview

@@ -12,12 +12,13 @@ from swecli.context.replay.stored import stored_request
 from swecli.context.situation import Situation
 from swecli.context.system_message import load_prompt
 from swecli.context.tokens import CHARACTERS_PER_TOKEN, TokenCounter
-from swecli.models.context import Reduction, WindowSpec
+from swecli.models.context import Reduction
 from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ChatMessage, Image, Role, ToolSpec
 from swecli.models.notes import BroughtBackNote, SituationNote
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
+from swecli.models.window_spec import WindowSpec
 
 # Tokens, for a model whose window is unknown.
 ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN

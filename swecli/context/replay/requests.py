@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swecli.models.context import WindowSpec
 from swecli.models.message import ApiMessage
+from swecli.models.window_spec import WindowSpec
 
 
 @dataclass(frozen=True, slots=True)

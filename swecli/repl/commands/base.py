@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from swecli.models.action import Values
-from swecli.models.message import AskRequest, Decision, Mode
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.mode import Mode
 from swecli.repl.background import Background
 from swecli.repl.commands.plan_question import PlanQuestion
 from swecli.repl.input.question import Option
@@ -21,7 +21,7 @@ from swecli.text import one_line, short_path
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime
     from swecli.config.trust import FolderTrust
-    from swecli.models.action import ActionResult
+    from swecli.models.action import ActionResult, Values
     from swecli.repl.input.dumb_prompt import DumbPrompt
     from swecli.repl.input.prompt import PromptLine
     from swecli.repl.render.renderer import Renderer
@@ -170,8 +170,8 @@ class Commands(Protocol):
 
 
 Run = Callable[[CommandContext, str], Awaitable[None]]  # with the arguments
-Complete = Callable[["Runtime"], Values]
-CompleteFurther = Callable[["Runtime", str], Values]  # from the arguments so far
+Complete = Callable[["Runtime"], "Values"]
+CompleteFurther = Callable[["Runtime", str], "Values"]  # from the arguments so far
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
-from swecli.models.message import AskRequest, Decision
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import Asker
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from swecli.models.message import AskRequest, Decision
+from swecli.models.approval import AskRequest, Decision
 from swecli.repl.input.question import Option
 
 _TITLE = "Your answer?"

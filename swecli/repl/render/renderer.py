@@ -12,8 +12,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from swecli.models import events
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
-from swecli.models.message import AskRequest, Decision
 from swecli.repl.render import event_lines, tools
 from swecli.repl.render.activity import Activity
 from swecli.repl.render.aside import AsideView

@@ -12,8 +12,9 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.events import ToolFinished
-from swecli.models.message import AskRequest, Decision, Display, ToolCall, ToolResult
+from swecli.models.message import Display, ToolCall, ToolResult
 from swecli.repl.render.diff import render_diff, render_diff_lines, render_line
 from swecli.repl.render.excerpt import (
     EXPAND_ALL,

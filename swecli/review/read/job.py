@@ -11,10 +11,10 @@ from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
 from swecli.config.paths import project_root
 from swecli.llm.registry import make_model
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, ToolError
 from swecli.models.finding import OPEN_STATES, Finding, ReviewRecord, worst_first
-from swecli.models.message import AskRequest, Decision
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck

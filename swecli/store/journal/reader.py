@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from swecli.models.aside import ASIDE, Aside
-from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact, WindowSpec
+from swecli.models.context import ContextState, Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput, DamagedDatabase
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Bullet, SessionPlaybook
 from swecli.models.project import ProjectPlace
 from swecli.models.session import Session, SessionInfo, UndonePiece, UndoneTurns
+from swecli.models.window_spec import WindowSpec
 from swecli.redact import redact
 from swecli.store.journal.table import Kind, Table
 from swecli.store.journal.tables import (

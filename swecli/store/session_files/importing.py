@@ -15,11 +15,12 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field, Validation
 from sqlmodel import select
 
 from swecli.discovery import installed_entry_points
-from swecli.models.context import Edits, Epoch, WindowSpec
+from swecli.models.context import Edits, Epoch
 from swecli.models.errors import BadInput
 from swecli.models.message import CallStatus, Effects
 from swecli.models.notes import notes_from_json, notes_to_json
 from swecli.models.playbook import Kind, Scope, State, Trust
+from swecli.models.window_spec import WindowSpec
 from swecli.store.earlier_texts import add_missing_ends, add_missing_statuses, convert_archive
 from swecli.store.journal.reader import number_of
 from swecli.store.journal.values import clean_text

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from swecli.models.message import Decision, Display, Effects, Offer, PlanMode, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import Display, Effects, Offer, ToolResult
+from swecli.models.mode import PlanMode
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import count_of
 from swecli.tools.params import Params

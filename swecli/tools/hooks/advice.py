@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
+from swecli.models.approval import Decision
 from swecli.models.json_value import JsonObject
-from swecli.models.message import Decision, ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.hooks.answers import Answer, Verdict
 from swecli.tools.hooks.names import HookedCall
 from swecli.tools.permissions import PermissionVerdict

@@ -11,7 +11,8 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.models.counts import pluralize
 from swecli.models.json_value import JsonObject
-from swecli.models.message import Mode, ToolResult
+from swecli.models.message import ToolResult
+from swecli.models.mode import Mode
 from swecli.models.session import Session
 from swecli.tools.hooks.answers import SILENT, Answer, Verdict, failed, merge
 from swecli.tools.hooks.approved import HookState, KnownHook, read_hooks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Start
-from swecli.models.message import Mode
+from swecli.models.mode import Mode
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager

@@ -18,8 +18,9 @@ from swecli.headless.runner import refuse, run_prompts
 from swecli.headless.writers.base import make_writer
 from swecli.llm.base import ChatModel
 from swecli.llm.reply import LONGEST_WAIT
+from swecli.models.approval import Ask
 from swecli.models.errors import Unavailable
-from swecli.models.message import Ask, ModelChunk, ModelRequest
+from swecli.models.message import ModelChunk, ModelRequest
 from tests.support.model_requests import model_at
 from tests.support.quirks import PAGE, QUIRKS, Quirk, page
 from tests.support.runtime import make_runtime

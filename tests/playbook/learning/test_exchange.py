@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.approval import Decision
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.message import Decision, ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.playbook import Bullet, Delta, Op
 from swecli.store.undo_records import UNDO_PARTS
 from tests.support.playbook import perform

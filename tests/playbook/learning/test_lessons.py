@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.approval import Decision
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.message import Decision, ModelRequest
+from swecli.models.message import ModelRequest
 from swecli.models.playbook import Delta, Evidence, Op, Verdict
 from swecli.store.records import TurnLessons
 from tests.support.playbook import perform

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.approval import Decision
 from swecli.models.errors import Unavailable
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
-from swecli.models.message import Decision, ModelRequest, Usage
+from swecli.models.message import ModelRequest, Usage
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.playbook.learning.reflector_model import ReflectorModel

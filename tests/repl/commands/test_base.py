@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from swecli.models.message import AskRequest, Decision, Display
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import Display
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer

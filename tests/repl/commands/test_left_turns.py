@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.errors import BadInput, UsageError
+from swecli.models.window_spec import WindowSpec
 from tests.support.command_context import ScriptedContext
 from tests.support.runtime import run_turn
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from swecli.actions.editor import run_editor
-from swecli.models.message import AskRequest, Decision, Display, ToolCall
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import Display, ToolCall
 from swecli.repl.commands.plan_question import PlanQuestion
 from swecli.repl.input.question import Option
 from swecli.repl.render.renderer import Renderer

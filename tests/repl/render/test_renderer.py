@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyte
 import pytest
 
+from swecli.models.approval import Decision
 from swecli.models.changed_files import ChangedFile
 from swecli.models.errors import BadInput
 from swecli.models.events import (
@@ -27,7 +28,7 @@ from swecli.models.events import (
     UsageReported,
 )
 from swecli.models.learning_events import PlaybookUpdated
-from swecli.models.message import Decision, Display, ToolResult, Usage
+from swecli.models.message import Display, ToolResult, Usage
 from swecli.repl.render.renderer import Renderer
 from swecli.repl.render.screen import Screen
 from tests.screen import canned

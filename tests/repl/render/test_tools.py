@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Group, RenderableType
 
+from swecli.models.approval import AskRequest, Decision
 from swecli.models.events import ToolFinished
-from swecli.models.message import AskRequest, Decision, Display, Effects, ToolCall, ToolResult
+from swecli.models.message import Display, Effects, ToolCall, ToolResult
 from swecli.repl.render import tools
 from swecli.repl.render.screen import Screen
 from tests.screen.canned import ASK_EDIT, ASK_RUN, DIFF

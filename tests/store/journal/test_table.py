@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swecli.models.context import WindowSpec
 from swecli.models.message import CallStatus, ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.notes import Label, Note, SituationNote, TextNote
+from swecli.models.window_spec import WindowSpec
 from swecli.store.journal.values import clean_json, clean_text
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import Database

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swecli.models.api_message import Image
-from swecli.models.context import Edits, Epoch, Reduction, RetainedFact, WindowSpec
+from swecli.models.context import Edits, Epoch, Reduction, RetainedFact
 from swecli.models.errors import BadInput
 from swecli.models.ids import uuid7
 from swecli.models.message import ChatMessage, RequestRecord, Role, ToolCall, Usage
 from swecli.models.playbook import Delta, Evidence, Op
+from swecli.models.window_spec import WindowSpec
 from swecli.store.session_files.importing import import_session
 from swecli.store.session_manager import SessionManager
 from swecli.store.tables.sessions import MessageRow

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.models.context import WindowSpec
 from swecli.models.session import EarlierTurn
+from swecli.models.window_spec import WindowSpec
 from tests.support.runtime import calls, make_runtime, run_turn
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from swecli.models.message import AskRequest, Decision, ToolCall, ToolResult
+from swecli.models.approval import AskRequest, Decision
+from swecli.models.message import ToolCall, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from swecli.config.settings import Settings
-from swecli.models.message import Decision, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.offers import usable_specs
 from swecli.tools.permission_rules import PermissionRule

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import Decision, Mode, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import ToolResult
+from swecli.models.mode import Mode
 from swecli.tools.base import ToolContext
 from swecli.tools.files import digest
 from swecli.tools.permission_rules import PermissionRule

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import Decision, ToolCall, ToolResult
+from swecli.models.approval import Decision
+from swecli.models.message import ToolCall, ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.execute import execute
 from swecli.tools.permissions import Permissions

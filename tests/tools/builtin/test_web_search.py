@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from swecli.config.settings import Settings
+from swecli.models.approval import Decision
 from swecli.models.errors import ConfigError
-from swecli.models.message import Decision, ToolResult
+from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
 from swecli.tools.offers import usable_specs
 from swecli.tools.permissions import Permissions

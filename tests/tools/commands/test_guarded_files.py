@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from swecli.models.message import Decision, Mode
+from swecli.models.approval import Decision
+from swecli.models.mode import Mode
 from swecli.tools.base import ToolContext
 from swecli.tools.commands.rules import why_uncovered
 from swecli.tools.commands.touched_paths import find_touched_paths

@@ -43,7 +43,7 @@ async def _connect(ctx: CommandContext, args: str) -> None:
 
 async def _connect_local(ctx: CommandContext) -> None:
     # late: as above
-    from swecli.llm.registry import live_models
+    from swecli.llm.choosing import live_models
     from swecli.llm.services import LOCAL
 
     environ = ctx.runtime.start.environ

@@ -6,7 +6,7 @@ import asyncio
 
 from swecli.actions.choices import MODE_HELP
 from swecli.models.errors import BadInput
-from swecli.models.message import MODES
+from swecli.models.mode import MODES
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
 

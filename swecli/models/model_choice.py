@@ -1,0 +1,13 @@
+"""Which model answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The chosen model and, for the user, the reason."""
+
+    name: str
+    why: str
