@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from swecli.tools.jobs import Jobs, lost_jobs
 from swecli.tools.limits import one_line
 from swecli.tools.projects import open_project
 from swecli.tools.surroundings import Surroundings
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # an answer is shown before these are loaded
     from swecli.agent.context_control import ContextControl

@@ -9,9 +9,10 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from swecli.values import dataclass
 
 _PROC = Path("/proc")
 _STATUS_BYTES = 4096  # a line has some 50 numbers

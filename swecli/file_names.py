@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from swecli.text import unclear_character
+from swecli.values import dataclass
 
 _QUOTED = re.compile(r'"((?:[^"\\\n]|\\[^\n])+)"')
 _ESCAPE = re.compile(

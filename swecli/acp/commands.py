@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from acp.helpers import tool_diff_content
 from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
@@ -26,6 +25,7 @@ from swecli.models.errors import StoreError, SwecliError, UsageError
 from swecli.models.events import Event
 from swecli.similar_names import similar_names
 from swecli.text import fence, sanitize
+from swecli.values import dataclass
 
 _Command = Action | Family | ProjectCommand
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from acp.core import Connection
 from acp.helpers import SessionUpdate, text_block
@@ -27,6 +26,7 @@ from swecli.acp.wire import Lines
 from swecli.models.ids import uuid7
 from swecli.models.json_value import JsonObject
 from swecli.text import one_line
+from swecli.values import dataclass
 
 _MAX_LINE = 2_000  # characters of a line of the program's own
 Update = SessionUpdate | ConfigOptionUpdate | UsageUpdate

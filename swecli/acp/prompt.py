@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +20,7 @@ from acp.schema import (
 
 from swecli.models.errors import BadInput
 from swecli.text import fence
+from swecli.values import dataclass
 
 Block = (
     TextContentBlock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from acp.schema import PermissionOption, PermissionOptionKind, ToolCallUpdate
@@ -14,6 +13,7 @@ from swecli.acp.turn_view import TurnView
 from swecli.models.approval import AskRequest, Decision
 from swecli.models.ids import uuid7
 from swecli.text import one_line, short_path
+from swecli.values import dataclass
 
 _NOBODY = "this editor cannot ask for a text"
 _MAX_LABEL = 200  # characters

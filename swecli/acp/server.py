@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -66,6 +65,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.files import locate
 from swecli.text import one_line
 from swecli.tools.projects import open_project
+from swecli.values import dataclass
 
 _Opening = NewSessionRequest | LoadSessionRequest | ResumeSessionRequest
 _PAGE = 50  # sessions in one answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from acp.helpers import plan_entry, text_block, update_plan
@@ -55,6 +55,7 @@ from swecli.models.message import ToolCall
 from swecli.models.message import Usage as CountedUsage
 from swecli.text import fence, sanitize
 from swecli.tools.limits import HeadTail, strip_terminal_codes
+from swecli.values import dataclass
 
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 STOP_REASONS: dict[FinishReason, StopReason] = {

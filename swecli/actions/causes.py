@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from swecli.llm.price_table import Row, token_prices
 from swecli.models.message import Usage
 from swecli.models.request_parts import RequestPart
 from swecli.store.spending import PaidRequest
+from swecli.values import dataclass
 
 _TURN = "turn"
 _OF_PARTS = {

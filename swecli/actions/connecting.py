@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.actions.settings import write_settings
@@ -13,6 +12,7 @@ from swecli.config.paths import Paths
 from swecli.config.private_files import write_file
 from swecli.config.toml_files import read_toml
 from swecli.models.errors import BadInput, ConfigError
+from swecli.values import dataclass
 
 _KEYRING = "secret-tool"  # libsecret's program, which GNOME's and KDE's keyrings answer
 _KEYRING_SECONDS = 30.0  # a keyring may ask for its password

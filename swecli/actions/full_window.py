@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
 from swecli.llm.price_table import Row, cost_of
 from swecli.models.message import Usage
 from swecli.models.request_parts import PartSizes, RequestPart
 from swecli.store.spending import PaidRequest
+from swecli.values import dataclass
 
 _TURN = "turn"
 # what a window of all turns has in another form, or whole

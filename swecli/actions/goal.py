@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from swecli.agent.goal_command import CommandRun, GoalCommand, require_command
@@ -30,6 +30,7 @@ from swecli.models.goal_events import GoalChecked, GoalEnded, GoalOutcome
 from swecli.models.ids import uuid7
 from swecli.models.message import GOAL
 from swecli.text import one_line
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.agent.request_builder import Turn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.models.action import ActionResult, Face, Invocation
@@ -14,6 +14,7 @@ from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.tools.projects import open_project
+from swecli.values import dataclass
 
 _MAX_SESSIONS = 100_000
 

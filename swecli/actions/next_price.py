@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from swecli.llm.price_table import cost_of
@@ -10,6 +10,7 @@ from swecli.models.counts import format_tokens
 from swecli.models.json_value import JsonObject
 from swecli.models.message import Usage
 from swecli.models.money import format_dollars
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent

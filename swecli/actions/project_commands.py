@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
@@ -22,6 +21,7 @@ from swecli.config.trust import FolderTrust
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
 from swecli.text import decode_text
+from swecli.values import dataclass
 
 _MAX_LENGTH = 32_768  # characters
 _PLACEHOLDER = re.compile(r"(?<!\\)\$(ARGUMENTS|[1-9])(?!\w|[.,]\d)")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.models.action import ActionResult
@@ -17,6 +16,7 @@ from swecli.models.counts import pluralize
 from swecli.models.ids import parse_short_id, parse_turn
 from swecli.models.json_value import Json
 from swecli.text import one_line
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.agent.context_control import Meter, PastPrompt

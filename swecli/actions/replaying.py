@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from typing import Any
 
@@ -30,6 +29,7 @@ from swecli.models.events import (
 from swecli.models.message import ToolSpec
 from swecli.redact import redact_value
 from swecli.store.session_manager import SessionManager
+from swecli.values import dataclass
 
 _Change = tuple[tuple[str, ...], tuple[str, ...]]  # neighbouring messages then, and today
 

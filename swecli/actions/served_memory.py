@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -33,6 +33,7 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.files import locate
 from swecli.text import one_line, shorten
 from swecli.tools.projects import open_project
+from swecli.values import dataclass
 
 ClientEffect = Literal["helped", "hurt"]
 

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
@@ -40,6 +39,7 @@ from swecli.models.ids import parse_short_id
 from swecli.text import shorten
 from swecli.tools.arguments import read_parameters
 from swecli.tools.params import Params
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

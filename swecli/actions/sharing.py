@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from swecli.models.errors import BadInput
 from swecli.playbook.action import ActionContext
 from swecli.playbook.actions import show as playbook_views
 from swecli.text import one_line
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # declaring an action must not load the store
     from swecli.playbook.shared_files import SharedStrategy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.models.action import Action, ActionResult, Invocation, Need, Words
@@ -18,6 +17,7 @@ from swecli.models.notes import StrategyNote
 from swecli.models.playbook import Bullet, render_bullets
 from swecli.playbook.action import ActionContext
 from swecli.text import one_line, sanitize
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

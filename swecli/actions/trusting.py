@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.project_files import MCP_SERVERS, read_project_files
@@ -11,6 +10,7 @@ from swecli.config.settings import Start
 from swecli.config.trust import FolderTrust
 from swecli.models.counts import pluralize
 from swecli.text import short_path
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

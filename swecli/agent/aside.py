@@ -4,7 +4,7 @@ trace in it. No tool runs."""
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.agent.sender import Keep, Outgoing, Sending
 from swecli.context.repair import normalize
@@ -19,6 +19,7 @@ from swecli.models.message import (
     RequestRecord,
     Role,
 )
+from swecli.values import dataclass
 
 INSTRUCTION = (
     "[The user asks this beside the conversation, which will hold neither the question nor your answer. Answer in "

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ from swecli.tools.mcp.late import LateServerTools
 from swecli.tools.permissions import Permissions
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.repeats import LoopGuard, unchanged_notice
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.tools.keyboard import Keyboard

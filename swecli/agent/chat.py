@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
-from dataclasses import dataclass
 from functools import partial
 
 from swecli.agent.calls import CallRunner
@@ -23,6 +22,7 @@ from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.models.errors import SwecliError
 from swecli.models.events import Event, Notice, TurnFailed, TurnFinished, TurnStarted
+from swecli.values import dataclass
 
 _log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.context_fitter import ContextFitter
@@ -29,6 +29,7 @@ from swecli.models.message import (
     ToolCall,
     Usage,
 )
+from swecli.values import dataclass
 
 _MAX_PAUSES = 3  # times that a reply paused by the service is continued
 

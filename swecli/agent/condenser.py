@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from swecli.agent.fitted_request import Effect, StepPosition
 from swecli.agent.request_builder import RequestBuilder
 from swecli.agent.sender import send
@@ -18,6 +16,7 @@ from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull, SwecliError
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolSpec
 from swecli.models.session import Session
+from swecli.values import dataclass
 
 _ATTEMPTS = 2  # the turn waits for them
 _WITHDRAWN = "This was said or noted in this session and does not hold any more; leave it out of the summary:"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.agent.agent import Agent
 from swecli.agent.fitted_request import StepPosition
@@ -22,6 +22,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, Role
 from swecli.models.session import Session
 from swecli.models.window_spec import WindowSpec
+from swecli.values import dataclass
 
 _WHOLE_LOG = 1_000_000  # reductions: more than any session has
 _GROWTH_AFTER_UNDO = 1.1  # of a request, before an optional reduction may follow

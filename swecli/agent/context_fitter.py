@@ -4,7 +4,7 @@ not stored."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from swecli.agent.fitted_request import Effect, FittedRequest, StepPosition
@@ -36,6 +36,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec, Usage, WrittenCall
 from swecli.models.session import Session
 from swecli.tools.offers import lean_specs
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.agent.condenser import Condenser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.agent.context_fitter import ContextFitter
 from swecli.context.tokens import TokenCounter
@@ -12,6 +12,7 @@ from swecli.llm.base import ChatModel, budget_problem
 from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
 from swecli.models.events import ModelChanged, PassedOver
 from swecli.models.message import ModelRequest, ToolSpec
+from swecli.values import dataclass
 
 TryMake = Callable[[str], tuple[ChatModel | None, str]]
 """Returns the model of a name and "", or None and why there is none."""

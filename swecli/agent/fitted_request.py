@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from swecli.context.budget import RequestSize
 from swecli.models.context import Reduction
 from swecli.models.errors import ContextFull
 from swecli.models.message import ApiMessage, ModelRequest, RequestRecord
 from swecli.models.request_parts import PartSizes
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
@@ -19,6 +19,7 @@ from swecli.tools.limits import TIMEOUT_CODE, HeadTail, one_line, strip_terminal
 from swecli.tools.processes import run_group
 from swecli.tools.sandbox import looks_denied
 from swecli.tools.shell import shell_program
+from swecli.values import dataclass
 
 _EXAMPLE = "A goal is a command that ends with exit code 0 when it is met: /goal pytest -q"
 _TEXT_HINT = f"{_EXAMPLE}. What no command can tell, ask for in a message."

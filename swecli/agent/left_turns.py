@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.agent.agent import Agent
 from swecli.context.brought_back import quote_turn
 from swecli.context.outline import MAX_TURNS
 from swecli.models.errors import BadInput
 from swecli.models.session import EarlierTurn, Session
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Protocol
 
 from swecli.agent.calls import CallRunner
@@ -16,6 +15,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.errors import ProviderError
 from swecli.models.events import Event, Notice, StepRetried, StepStarted, UsageReported
 from swecli.models.message import ChatMessage, ModelReply, RequestRecord
+from swecli.values import dataclass
 
 
 class Dialogue(RequestSource, Protocol):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from swecli.models.message import ToolCall
 from swecli.models.playbook import Bullet, quote_content
 from swecli.store.session_manager import SessionManager
 from swecli.tools.path_patterns import PathPatterns, PatternError
+from swecli.values import dataclass
 
 
 def find_rules(bullets: Iterable[Bullet], files: Iterable[str]) -> list[Bullet]:

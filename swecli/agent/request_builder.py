@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import Selection, SelectionRequest, SentBullets
 from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.context.mentions import Expansion

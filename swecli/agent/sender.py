@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import StringIO
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, Tex
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ModelChunk, ModelReply, ModelRequest, RequestRecord, Usage
 from swecli.models.request_parts import PartSizes
+from swecli.values import dataclass
 
 _log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 5  # of one request, the first included

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from swecli.models.added_folder import AddedFolder
 from swecli.store.session_manager import SessionManager
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from swecli.agent.calls import CallRunner
 from swecli.agent.fitted_request import Effect
@@ -28,6 +27,7 @@ from swecli.models.message import (
 from swecli.models.notes import disclaim_block
 from swecli.store.records import UnfinishedTurn
 from swecli.store.session_manager import SessionManager
+from swecli.values import dataclass
 
 _AUTOSAVE_INTERVAL = 1.0  # seconds
 _FEEDBACK = (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.agent.sender import Sending
 from swecli.models.message import ChatMessage, ToolCall, Usage
+from swecli.values import dataclass
 
 
 @dataclass(slots=True)

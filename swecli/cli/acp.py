@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.cli.flags import Parser, subcommand
 from swecli.cli.logs import log_to
@@ -13,6 +13,7 @@ from swecli.cli.subcommands import configuration_of
 from swecli.config.paths import Paths
 from swecli.config.settings import Start
 from swecli.llm import default_models
+from swecli.values import dataclass
 
 
 @subcommand

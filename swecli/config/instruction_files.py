@@ -6,11 +6,11 @@ import os
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.regular_files import read_regular
 from swecli.text import decode_text
+from swecli.values import dataclass
 
 # In the order in which one takes the place of those behind it. Compared without case.
 _NAMES = ("agents.override.md", "agents.md", "claude.md", ".claude/claude.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.config.private_files import write_file
@@ -13,6 +13,7 @@ from swecli.models.errors import BadInput, ConfigError
 from swecli.models.json_value import Json, JsonObject
 from swecli.regular_files import read_regular
 from swecli.text import one_line
+from swecli.values import dataclass
 
 _SERVERS = "mcpServers"
 # No `__`, which ends the server in the name of a tool: a rule for all tools of `a` must not cover those of `a__b`. Not

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.config.parsers import OneOf, boolean, closest_name, integer, list_of, string
+from swecli.values import dataclass
 
 _RESERVED_HEADERS = (
     "authorization", "x-api-key", "host", "content-length", "content-type", "transfer-encoding", "connection",

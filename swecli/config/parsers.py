@@ -4,10 +4,10 @@ ValueError."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from swecli.similar_names import similar_names
+from swecli.values import dataclass
 
 
 def string(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from swecli.models.errors import BadInput
 from swecli.models.json_value import Json, JsonObject
 from swecli.regular_files import read_regular
 from swecli.text import one_line
+from swecli.values import dataclass
 
 MANIFEST = "plugin.json"
 CLAUDE_MANIFEST = ".claude-plugin/plugin.json"

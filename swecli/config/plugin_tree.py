@@ -6,12 +6,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import walk
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
+from swecli.values import dataclass
 
 # The largest of the plug-ins in the repository of Claude Code has 0.7 MB in 60 files. Each start of the program hashes
 # the copies, and 20 MB take some 20 ms.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from swecli.config.plugin_tree import PluginTree, read_tree
 from swecli.config.trust import ApprovedFile, TrustLedger
 from swecli.models.errors import BadInput
 from swecli.models.json_value import JsonObject
+from swecli.values import dataclass
 
 _FOLDER_LENGTH = 16  # of the digest, in the name of a copy's folder
 _OF_AGENT_PLUGINS = ("PLUGIN_ROOT", "PLUGIN_DATA")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -28,6 +28,7 @@ from swecli.models.errors import ConfigError
 from swecli.models.mode import MODES, Mode
 from swecli.models.model_choice import ModelChoice
 from swecli.models.window_spec import DEFAULT_SLACK, WindowSpec
+from swecli.values import dataclass
 
 # the settings that a role of the table [roles] is short for
 _ROLES = {

@@ -7,13 +7,14 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.config.paths import Paths
 from swecli.config.private_files import write_file
 from swecli.models.errors import ConfigError
+from swecli.values import dataclass
 
 TrustState = Literal["approved", "changed", "new", "untrusted"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.paths import project_root
 from swecli.regular_files import read_regular
+from swecli.values import dataclass
 
 _MAX_LINK = 8_192  # bytes of a `.git` file; the longest path of Linux has 4,096
 _GITDIR = "gitdir:"

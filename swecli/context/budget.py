@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import as_sent, calls_of, text_of
 from swecli.models.message import ApiMessage, ToolSpec
+from swecli.values import dataclass
 
 # Specified, not measured: tests/context/test_budget states these values and what they do.
 TOKEN_BUFFER_PERCENTAGE = 0.1

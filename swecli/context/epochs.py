@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.context.keyed_messages import SYSTEM_KEY, normalize_keyed
 from swecli.context.notes import strip_old_strategies
@@ -10,6 +10,7 @@ from swecli.context.system_message import HeadParts
 from swecli.models.api_message import KEY, ApiMessage
 from swecli.models.context import Edits, Epoch, interaction_of, key_of
 from swecli.models.session import Session
+from swecli.values import dataclass
 
 CONDENSE = "condense"
 

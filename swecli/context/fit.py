@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Literal
 
@@ -28,6 +28,7 @@ from swecli.models.context import Edits, interaction_of, key_of
 from swecli.models.errors import ContextFull
 from swecli.models.json_value import Json
 from swecli.models.message import ApiMessage
+from swecli.values import dataclass
 
 ReductionMethod = Literal["clear", "truncate", "shrink"]
 METHODS: tuple[ReductionMethod, ...] = ("clear", "truncate", "shrink")  # in the order of their use

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from swecli.config.instruction_files import (
@@ -23,6 +23,7 @@ from swecli.models.session import Session
 from swecli.redact import redact
 from swecli.regular_files import read_regular
 from swecli.text import count_hidden, decode_text
+from swecli.values import dataclass
 
 _MAX_INSTRUCTIONS = 32_768  # characters
 _MAX_BELOW = _MAX_INSTRUCTIONS // 4  # characters, of one folder's: they come on top of a result

@@ -7,7 +7,7 @@ import re
 import stat
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from pathlib import Path
 from unicodedata import normalize
@@ -19,6 +19,7 @@ from swecli.models.errors import BadInput
 from swecli.models.message import Image
 from swecli.text import fence, one_line
 from swecli.text_files import decode
+from swecli.values import dataclass
 
 _MAX_FILE = 40_000  # characters
 _MAX_TOTAL = 120_000

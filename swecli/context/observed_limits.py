@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from swecli.context.budget import request_limit
 from swecli.models.errors import ContextOverflow
 from swecli.models.message import Usage, WrittenCall
+from swecli.values import dataclass
 
 # The numbers without a named source were chosen, not measured: each only decides how soon the same end is reached.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 from swecli.context.brought_back import brings_back, without_brought_back
@@ -40,6 +39,7 @@ from swecli.models.notes import (
     with_notes,
 )
 from swecli.models.session import Session
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

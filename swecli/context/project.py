@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
@@ -22,6 +22,7 @@ from swecli.context.budget import is_lean
 from swecli.context.instructions import load_instructions
 from swecli.regular_files import read_regular
 from swecli.text import decode_text, truncate
+from swecli.values import dataclass
 
 _MAX_SKILL_LIST = 6_000  # bytes: about 1,500 tokens
 _MAX_DESCRIPTION = 400  # characters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from swecli.models.api_message import (
@@ -21,6 +21,7 @@ from swecli.models.api_message import (
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.message import INTERRUPTED_RESULT, MALFORMED
 from swecli.text import join_surrogates
+from swecli.values import dataclass
 
 _INTERRUPTED_REPLY = "(This was interrupted before an answer was given.)"
 _EARLIER_LEFT_OUT = "(The conversation before this point is not included.)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,7 @@ from swecli.models.message import HEAD_OPENS, ApiMessage
 from swecli.models.playbook import Bullet, WithdrawnStrategy, quote_content, render_bullets
 from swecli.models.session import EarlierTurn, Session
 from swecli.text import truncate
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.models.finding import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import floor
 
 from swecli.context.budget import allowed_tokens, effective_threshold
@@ -12,6 +12,7 @@ from swecli.context.keyed_messages import normalize_keyed
 from swecli.context.tokens import count_text, estimate_token_count
 from swecli.models.context import KEY, interaction_of, key_of, note_key
 from swecli.models.message import ApiMessage
+from swecli.values import dataclass
 
 _LEFT_OUT = "(Messages between the first request and this point were left out to save room.)"
 _TRUNCATE_FRACTION = 0.5  # what one truncation removes; halves reach any size in few rounds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from swecli.context.tokens import TokenCounter
@@ -12,6 +12,7 @@ from swecli.models.context import interaction_of
 from swecli.models.counts import pluralize
 from swecli.models.session import Session
 from swecli.models.window_spec import DEFAULT_SLACK, WindowSpec
+from swecli.values import dataclass
 
 _LARGE_WORK = ("refactor", "implement", "design")
 _LARGE_SIZE = 7

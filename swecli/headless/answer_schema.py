@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 from swecli.llm.model_json import parse_json
 from swecli.models.errors import BadInput
 from swecli.text import truncate
+from swecli.values import dataclass
 
 MAX_BYTES = 100_000  # about 25,000 tokens, which every request of the turn carries
 _LONGEST_FAULT = 500  # characters: a validator quotes the whole value

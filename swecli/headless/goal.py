@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.actions.goal import Goal, GoalFace, GoalRun, exit_code
 from swecli.headless.writers.base import Writer
 from swecli.models.events import Event
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

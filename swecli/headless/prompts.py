@@ -9,10 +9,10 @@ import select
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.errors import BadInput
+from swecli.values import dataclass
 
 MAX_BYTES = 10_000_000  # of piped input, or of one line of it
 PATIENCE = 3.0  # seconds without a byte: then the wait is reported, or ends if there is a prompt

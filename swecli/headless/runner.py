@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.headless.prompts import Prompt
@@ -16,6 +15,7 @@ from swecli.llm.base import BUDGET_HINT, budget_problem
 from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput, BusyElsewhere, LimitReached, SchemaUnmet, SwecliError
 from swecli.models.json_value import JsonObject
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # the first prompt is read, and sent, before these are loaded
     from swecli.actions.goal import Goal

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from swecli.llm.masking import KeyFilter
 from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
+from swecli.values import dataclass
 
 MAX_EVENT_BYTES = 4 << 20
 _MAX_ANSWER_BYTES = 16 << 20

@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -27,6 +27,7 @@ from swecli.llm.services import (
     service_at,
 )
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
+from swecli.values import dataclass
 
 _CONNECT_SECONDS = 0.2
 _ANSWER_SECONDS = 0.5

@@ -11,7 +11,6 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
@@ -27,6 +26,7 @@ from swecli.models.errors import (
 )
 from swecli.redact import redact
 from swecli.text import sanitize, truncate
+from swecli.values import dataclass
 
 TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
 TRIES_IF_EMPTY = 2  # the same if an answer is empty

@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from swecli.models.json_value import Json, JsonObject
 from swecli.text import truncate
+from swecli.values import dataclass
 
 _MOST_TRIES = 2_000  # opening brackets tried per text
 _LONGEST_FAULT = 500  # characters: a validator quotes the whole value

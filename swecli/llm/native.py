@@ -8,7 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from swecli.models.errors import (
     UnsupportedFeature,
 )
 from swecli.models.message import ApiMessage, ModelChunk, ModelRequest, StopReason
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.llm.refusals import Lesson

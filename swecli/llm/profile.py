@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.llm.services import Dialect, maker_of
 from swecli.llm.thinking import levels_in
+from swecli.values import dataclass
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
 Wire = Literal["chat", "responses"]  # of OpenAI's two

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.llm.profile import Profile

@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from swecli.llm.base import ChatModel
@@ -18,6 +18,7 @@ from swecli.llm.errors import TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
 from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
 from swecli.text import join_surrogates
+from swecli.values import dataclass
 
 LONGEST_WAIT = 60.0  # seconds
 ALL_WAITS = 120.0  # seconds

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from swecli.models.errors import AuthFailed
+from swecli.values import dataclass
 
 DEMO = "demo"  # the model that needs no service
 Api = Literal["openai", "responses", "anthropic", "gemini", "litellm"]  # wire protocols

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from swecli.config.private_files import write_file
@@ -15,6 +14,7 @@ from swecli.llm.public_json import fetch_object
 from swecli.llm.thinking import LEVELS
 from swecli.models.errors import BadInput, Unavailable
 from swecli.models.message import Usage
+from swecli.values import dataclass
 
 # litellm's own variable for the address of its table, and its own default
 ADDRESS_VARIABLE = "LITELLM_MODEL_COST_MAP_URL"

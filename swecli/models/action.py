@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from swecli.models.errors import SwecliError, UsageError
 from swecli.models.json_value import Json
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # the prompt completes names before events are loaded
     from swecli.models.events import Event

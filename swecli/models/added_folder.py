@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

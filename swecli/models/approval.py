@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # the prompt is drawn before anything is asked, and needs no messages
     from swecli.models.message import Display, ToolCall

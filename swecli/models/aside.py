@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from swecli.models.json_value import Json, JsonObject
+from swecli.values import dataclass
 
 ASIDE: Final = (
     "aside"  # the purpose of such a request, and the name under which its record holds both texts

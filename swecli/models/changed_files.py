@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from swecli.models.counts import pluralize
+from swecli.values import dataclass
 
 ChangeKind = Literal["created", "changed", "removed"]
 Changer = Literal["tool", "command", "background command"]

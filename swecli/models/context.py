@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from swecli.models.api_message import KEY as KEY
 from swecli.models.api_message import NOTES, MessageFields, with_fields
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage, RequestRecord
+from swecli.values import dataclass
 
 BEGIN, UNDO = "begin", "undo"  # values of `Reduction.how` besides the names of the rungs
 

@@ -6,12 +6,13 @@ Except for the deltas, names are in the past tense. Fields are plain data.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import ClassVar, Literal
 
 from swecli.models.changed_files import ChangedFile, describe_changes
 from swecli.models.json_value import Json
 from swecli.models.message import ToolCall, ToolResult, Usage
+from swecli.values import dataclass
 
 FinishReason = Literal[
     "done",

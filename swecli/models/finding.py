@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from typing import Literal
 
 from swecli.models.json_value import JsonObject
 from swecli.models.proof import Proof
+from swecli.values import dataclass
 
 _Severity = Literal["low", "medium", "high", "critical"]
 FindingKind = Literal["smell", "correctness", "security", "check"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from swecli.models.changed_files import ChangedFile, LineCounts, join_names, name_changes
 from swecli.models.counts import pluralize
 from swecli.models.events import Event
 from swecli.models.money import format_dollars
+from swecli.values import dataclass
 
 
 class GoalOutcome(StrEnum):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from swecli.models.events import Event
 from swecli.models.money import format_dollars
+from swecli.values import dataclass
 
 _MAX_PARTS = 4  # changes that one line names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal, get_args
@@ -17,6 +17,7 @@ from swecli.models.api_message import Blocks as Blocks
 from swecli.models.api_message import Image as Image
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.notes import Note, with_notes
+from swecli.values import dataclass
 
 # The heading after the part of the system message that is the same in all epochs; a cache mark is set here.
 HEAD_OPENS = "\n\n# What is known in this session"

@@ -4,12 +4,13 @@ reads them back from its text."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import ClassVar
 
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.playbook import quote_content
+from swecli.values import dataclass
 
 _OPENING_TAG = "<turn_notes>"
 _CLOSING_TAG = "</turn_notes>"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from swecli.values import dataclass
 
 CommitKind = Literal["revert", "fixup", "fixes", "review"]
 

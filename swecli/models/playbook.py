@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Literal
 
 from swecli.models.doubts import Doubt
 from swecli.models.json_value import JsonObject
+from swecli.values import dataclass
 
 Scope = Literal["session", "project", "user"]
 Kind = Literal["strategy", "pitfall", "fact", "preference"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from swecli.models.json_value import JsonObject
+from swecli.values import dataclass
 
 
 class KeyBasis(StrEnum):

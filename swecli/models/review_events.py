@@ -7,13 +7,14 @@ Three events also have the fields `taskId` and `data` of the first version in th
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import ClassVar, Literal
 
 from swecli.models.events import Event
 from swecli.models.finding import Finding, ReviewEnd
 from swecli.models.json_value import JsonObject
 from swecli.models.message import Usage
+from swecli.values import dataclass
 
 Unit = Literal["changed lines", "lines"]
 _Ranges = tuple[tuple[int, int], ...]

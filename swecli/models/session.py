@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from swecli.models.added_folder import AddedFolder
@@ -15,6 +15,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ChatMessage
 from swecli.models.playbook import SessionPlaybook
 from swecli.models.window_spec import WindowSpec
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from swecli.values import dataclass
 
 LineKind = Literal["empty", "command", "shell", "leave", "text"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from swecli.values import dataclass
 
 _WindowMode = Literal["fixed", "full", "auto"]
 DEFAULT_SLACK = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from swecli.models.axis import evenly_spaced, round_ticks
 from swecli.models.counts import format_tokens
+from swecli.values import dataclass
 
 _MAX_NAMES = 6  # below a chart: as many dates as a phone has room for
 

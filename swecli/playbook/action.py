@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import MARKS, AppliedDelta, Bullet, Delta, Op
 from swecli.models.session import Session
 from swecli.text import shorten
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # the prompt completes the actions' names before the database is loaded
     from swecli.models.action import Invocation

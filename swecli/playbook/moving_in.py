@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
 from swecli.regular_files import read_regular
 from swecli.text import decode_text
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # files are found before the database is opened
     from markdown_it.token import Token

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.playbook import Bullet
 from swecli.text import shorten
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.turn_records import TurnRecords

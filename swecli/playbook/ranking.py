@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from swecli.models.playbook import Bullet
 from swecli.store.sessions.stemming import stem
 from swecli.text import sanitize
+from swecli.values import dataclass
 
 _ID = re.compile(r"\[\s*(P-?\d+)\s*\]", re.IGNORECASE)
 _SIMILAR = 0.5  # Jaccard similarity of two texts about the same thing

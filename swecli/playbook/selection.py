@@ -5,13 +5,14 @@ conversation's bullets exceed the budget, which requires a new epoch."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from swecli.config.settings import Settings
 from swecli.models.playbook import Bullet, quote_content, render_bullets
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
+from swecli.values import dataclass
 
 RECALLED = 400  # token budget of the `recall` tool
 _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry

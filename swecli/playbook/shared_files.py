@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.front_matter import front_matter
@@ -13,6 +12,7 @@ from swecli.playbook.ranking import clean
 from swecli.redact import has_secret
 from swecli.regular_files import read_regular
 from swecli.text import one_line, unclear_character
+from swecli.values import dataclass
 
 _MAX_BYTES = 8_000  # several times the longest strategy, in four bytes a letter, with its fields
 _NAME_WORDS = 5  # of a text, that name its file

@@ -7,7 +7,7 @@ removed stays off, and what he reworded stays until the file says something else
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.playbook import Bullet, Delta, Evidence, Op
 from swecli.models.session import Session
 from swecli.text import one_line
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # a project without shared strategies needs no store for them
     from swecli.playbook.shared_files import SharedStrategy

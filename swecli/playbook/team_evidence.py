@@ -8,13 +8,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from swecli.config.project_files import SHARED_FOLDER, is_inside
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
 from swecli.text import decode_text, one_line
+from swecli.values import dataclass
 
 EVIDENCE_FOLDER = f"{SHARED_FOLDER}/evidence"
 _MAX_FILES = 50  # people whose files are read

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,6 +41,7 @@ from swecli.playbook.action import ActionContext, read_text_file, resolve_file
 from swecli.playbook.ranking import clean
 from swecli.playbook.workspace import find_anchors
 from swecli.redact import has_secret
+from swecli.values import dataclass
 
 _FORMAT = 1
 _NOTE = (

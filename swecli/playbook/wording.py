@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from swecli.store.sessions.stemming import stem
 from swecli.text import sanitize
+from swecli.values import dataclass
 
 # The aside with which a user says that a statement is to be kept.
 REMEMBER = re.compile(r"(?:please\s+)?remember(?:\s+that\b|\s*:)\s*", re.IGNORECASE)

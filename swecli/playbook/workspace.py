@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from swecli.config.paths import project_root
 from swecli.folders import walk
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # a first request is made before the store is loaded
     from swecli.store.session_manager import SessionManager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +20,7 @@ from swecli.models.money import format_least
 from swecli.repl.branch import read_branch
 from swecli.repl.status_command import StatusCommand
 from swecli.text import sanitize, short_path
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.app import Runtime

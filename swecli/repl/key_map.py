@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES
 
 from swecli.config.parsers import closest_name
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.config.parsers import KeyChoice

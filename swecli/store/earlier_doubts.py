@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.models.doubts import Doubt
 from swecli.models.json_value import JsonObject
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # most databases are of the newest version
     from sqlalchemy import Connection

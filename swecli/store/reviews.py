@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import sqlmodel
@@ -27,6 +27,7 @@ from swecli.store.journal.values import clean_text, folder_key, values
 from swecli.store.sqlite.database import Database
 from swecli.store.tables.reviews import FindingChangeRow, FindingRow, ReviewFindingRow, ReviewRow
 from swecli.store.tables.sessions import InteractionRow
+from swecli.values import dataclass
 
 _COLUMNS = FindingRow.stored_fields()
 # the fields that are stored together in the JSON column `more`

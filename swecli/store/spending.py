@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from swecli.store.journal.reader import USAGE, Reader
 from swecli.store.journal.tables import MODEL_REQUEST
 from swecli.store.sqlite.database import Database
 from swecli.store.views import run_query
+from swecli.values import dataclass
 
 _MAX_DAYS = 366
 # a request without tokens, because it got no answer, cost nothing

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from swecli.models.changed_files import Changer
 from swecli.models.session import UndonePiece
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

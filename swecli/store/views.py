@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,6 +15,7 @@ from swecli.redact import redact_value
 from swecli.store.sqlite.database import Database
 from swecli.store.sqlite.files import BUSY_SECONDS, reading_uri
 from swecli.text import truncate
+from swecli.values import dataclass
 
 MAX_ROWS = 1_000
 _TIMEOUT = 20.0

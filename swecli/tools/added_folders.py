@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.paths import Paths
@@ -12,6 +11,7 @@ from swecli.config.wide_folders import why_too_wide
 from swecli.file_names import write_name
 from swecli.models.added_folder import AddedFolder
 from swecli.models.errors import BadInput, UsageError
+from swecli.values import dataclass
 
 _READ_ONLY = ":ro"  # behind a path, as container programs write it
 

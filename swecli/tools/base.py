@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
@@ -24,6 +24,7 @@ from swecli.tools import path_rules
 from swecli.tools.guard import Guard
 from swecli.tools.jobs import Jobs
 from swecli.tools.limits import HeadTail
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,12 +7,12 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from swecli.tools.confine import system_call_filter
 from swecli.tools.own_programs import find_program, is_out_of_reach
+from swecli.values import dataclass
 
 KERNEL_SETTINGS = Path("/proc/sys")
 DEVICES = "/dev"

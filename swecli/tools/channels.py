@@ -10,11 +10,11 @@ import socket
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import walk
 from swecli.tools.sensitive import is_installed
+from swecli.values import dataclass
 
 _TABLE = "/proc/{process}/net/unix"  # of all sockets of the network that a process is in
 _COLUMNS = 7  # before the path, which may have spaces (proc_net(5))

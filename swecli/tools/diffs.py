@@ -7,8 +7,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from swecli.values import dataclass
 
 _CONTEXT = 3
 _MAX_COMPARED = 6000  # lines; difflib takes seconds for more that are not alike

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -15,6 +14,7 @@ from swecli.tools.line_ends import keep_line_ends
 from swecli.tools.near_miss import explain_mismatch
 from swecli.tools.params import Params
 from swecli.tools.spans import Span, compose, replaced_spans
+from swecli.values import dataclass
 
 _MAX_LINES = 10  # of matches, in an error
 

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from swecli.tools.limits import one_line, strip_terminal_codes
 from swecli.tools.permissions import Permissions, PermissionVerdict
 from swecli.tools.registry import ToolRegistry
 from swecli.tools.sandbox import Profile
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.message import Display, TextChange, ToolResult
@@ -15,6 +15,7 @@ from swecli.tools.edits import normalize_newlines
 from swecli.tools.file_formats import declared_encoding
 from swecli.tools.files import digest, read_bytes, write_atomic
 from swecli.tools.paths import display_path, relative_path, resolve_for_reading, resolve_path
+from swecli.values import dataclass
 
 _MAX_PLACES = 20  # named in a result
 

@@ -6,7 +6,6 @@ import codecs
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from swecli.regular_files import open_regular, read_regular
 from swecli.text_files import TextFile, codec_name, decode
 from swecli.tools.git import GitFailed, run_git
 from swecli.tools.globs import Glob
+from swecli.values import dataclass
 
 _EDITORCONFIG = ".editorconfig"
 _NEIGHBOURS = 8  # files that are looked at

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
 from swecli.tools.environment import child_environment, own_environment
 from swecli.tools.own_programs import find_program
+from swecli.values import dataclass
 
 SECONDS = 60.0
 _QUERY_SECONDS = 5.0

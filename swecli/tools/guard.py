@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -19,6 +18,7 @@ from swecli.tools.path_rules import PathRule, RuleList
 from swecli.tools.paths import given_name, relative_path, resolve_for_reading
 from swecli.tools.protected_folders import OF_ENVIRONMENTS, PROGRAMS_OF_ENVIRONMENTS
 from swecli.tools.sensitive import is_in_secret_folder, is_installed, is_protected, is_sensitive
+from swecli.values import dataclass
 
 _ORDER: tuple[RuleList, ...] = ("deny", "approved", "ask", "allow")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from swecli.models.message import ChatMessage
@@ -18,6 +18,7 @@ from swecli.tools.limits import (
     one_line,
     strip_terminal_codes,
 )
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.models.session import Session

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from swecli.file_names import write_name
@@ -21,6 +21,7 @@ from swecli.tools.file_changes import decode_file
 from swecli.tools.globs import Glob
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.searching import PATIENCE, check_ignores_below, ripgrep
+from swecli.values import dataclass
 
 Show = Literal["lines", "files", "counts"]
 

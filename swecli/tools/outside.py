@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.file_names import write_name
@@ -10,6 +10,7 @@ from swecli.models.added_folder import relative_to
 from swecli.models.message import Display, Effects
 from swecli.tools.base import READ, ToolContext, ToolPlan
 from swecli.tools.paths import is_inside, relative_path
+from swecli.values import dataclass
 
 _TOP_PARTS = 2  # of `/usr`: a rule for all in it would be too wide
 

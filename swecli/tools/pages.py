@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from swecli.tools.base import ToolError
 from swecli.tools.limits import fit_rows
+from swecli.values import dataclass
 
 _LINE_LIMIT = 2_000  # characters; stated in read_result.md
 

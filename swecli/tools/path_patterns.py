@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from swecli.values import dataclass
 
 # Characters in lines with wildcards, without those like `*.log`: at most some milliseconds for a comparison. In the
 # longest collections for .gitignore that are offered for download it is a third of it.

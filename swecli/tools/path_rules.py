@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from swecli.tools.path_patterns import PathPatterns, PatternError, literal_brackets
+from swecli.values import dataclass
 
 ABSOLUTE = "//"  # begins a pattern for absolute paths
 

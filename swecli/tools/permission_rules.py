@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.errors import ConfigError
 from swecli.tools.base import Tool, ToolPlan
 from swecli.tools.limits import one_line
 from swecli.tools.path_rules import ABSOLUTE
+from swecli.values import dataclass
 
 # The kind of rules for commands that run outside the sandbox; those of the kind `run` let them run in it.
 OUTSIDE = "outside"

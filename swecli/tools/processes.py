@@ -8,11 +8,11 @@ import signal
 import sys
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from swecli.descendants import Leftovers, Process, leftovers, list_processes, reap_group
+from swecli.values import dataclass
 
 _READ_SIZE = 65_536
 _GRACE_ON_TIMEOUT = 2.0  # seconds, as all of these

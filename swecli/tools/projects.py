@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.config.whereabouts import Whereabouts, inode_of
@@ -12,6 +12,7 @@ from swecli.models.project import KeyBasis, ProjectFolder, ProjectPlace
 from swecli.store.journal.values import folder_key
 from swecli.store.projects import ProjectStore, make_record
 from swecli.store.sqlite.database import Database
+from swecli.values import dataclass
 
 _COMMIT = "commit:"  # before the id in a key: no path begins so
 

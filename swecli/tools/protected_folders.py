@@ -6,12 +6,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import walk
 from swecli.models.errors import ToolError
 from swecli.tools.sensitive import is_protected, may_be_protected
+from swecli.values import dataclass
 
 _SECONDS = 20.0  # as long as the listing of files may take
 # What lies at the top of an environment: https://docs.python.org/3/library/venv.html, and conda's.

@@ -4,7 +4,6 @@ at a background command."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -13,6 +12,7 @@ from swecli.tools.guard import Guard, Writing
 from swecli.tools.guarded_files import find_protected_files
 from swecli.tools.put_back import Before, look, look_again, put_back
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
+from swecli.values import dataclass
 
 
 class Protection:

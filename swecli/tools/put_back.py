@@ -6,7 +6,6 @@ import filecmp
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.folders import list_entries, walk
@@ -15,6 +14,7 @@ from swecli.tools.new_repositories import starts_nothing
 from swecli.tools.protected_folders import OF_ENVIRONMENTS
 from swecli.tools.sandbox import GuardedFiles
 from swecli.tools.sensitive import is_installed
+from swecli.values import dataclass
 
 _MAX_NAMED = 20  # files in one line
 _REDIRECTION = (

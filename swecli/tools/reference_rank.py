@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
+
+from swecli.values import dataclass
 
 # Brin and Page, The anatomy of a large-scale hypertextual web search engine, 1998
 _DAMPING = 0.85

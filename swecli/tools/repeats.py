@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.models.api_message import calls_of
 from swecli.models.approval import Ask, AskRequest
 from swecli.models.message import UNCHANGED, ApiMessage, Display, ToolCall
+from swecli.values import dataclass
 
 _MAX_CYCLE = 6  # calls
 # times in a row that a cycle was called, with equal results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from swecli.tools.base import ToolError
 from swecli.tools.covering import keep_covered
@@ -15,6 +15,7 @@ from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.protection import Protection
 from swecli.tools.sandbox import Confined, GuardedFiles, Profile, Sandbox
+from swecli.values import dataclass
 
 TRIES = 3  # a program may remove its socket, or a file, between our look at it and its mount
 OWN_ERRORS = (b"bwrap: ", b"nsenter: ")

@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal
@@ -45,6 +45,7 @@ from swecli.tools.own_programs import find_program, own_folders, own_link
 from swecli.tools.private_folder import make_private_folder, remove_private_folder
 from swecli.tools.shared_network import SharedNetwork
 from swecli.tools.toolchains import toolchains_below
+from swecli.values import dataclass
 
 Profile = Literal["read-only", "workspace"]
 

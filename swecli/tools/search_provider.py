@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote
 
 from swecli.models.errors import ConfigError
+from swecli.values import dataclass
 
 _QUERY = "{query}"
 _KEY = "{key}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from swecli.tools.diffs import LineRange, changed_ranges, split_into_lines
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import socket
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -17,6 +17,7 @@ from swecli.tools.base import ToolError
 from swecli.tools.first_address import connect_to_first
 from swecli.tools.limits import one_line
 from swecli.tools.web_addresses import check_addresses, normalize_url
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     import httpcore

@@ -8,7 +8,6 @@ import re
 import secrets
 import tomllib
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.settings import Settings
@@ -17,6 +16,7 @@ from swecli.llm.profile import Profile
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.message import ApiMessage, CallDelta, ModelChunk, ModelRequest, StopReason, Usage
 from swecli.text import fence, truncate
+from swecli.values import dataclass
 
 _MAX_QUOTED_LINES = 40  # of a result
 _TOKEN_CHARACTERS = 4  # an estimate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
@@ -21,6 +21,7 @@ from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
 from swecli.undo.turn_files import TurnFiles, relative_name, versions_folder
 from swecli.undo.versions import FileVersions
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

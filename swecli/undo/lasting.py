@@ -7,7 +7,6 @@ import hashlib
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -17,6 +16,7 @@ from swecli.store.undo_records import LastingChange, LastingKind
 from swecli.tools.git import RepositoryMemory, read_memory, run_git
 from swecli.tools.jobs import Job
 from swecli.tools.limits import escape_invalid_bytes
+from swecli.values import dataclass
 
 _MAX_NAMES = 6  # files named in a line; more are only counted
 _MAX_RECORDED = 1_000  # entries of the index by one call, as a switch of branches changes

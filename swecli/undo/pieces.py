@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from swecli.undo.turn_files import (
     known_encoding,
 )
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
+from swecli.values import dataclass
 
 _MAX_QUOTED = 60  # characters of a message
 _ABSENT = FileState()

@@ -8,7 +8,7 @@ import stat
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.file_names import write_name
@@ -22,6 +22,7 @@ from swecli.tools.limits import escape_invalid_bytes
 from swecli.undo.lasting import compare_memories
 from swecli.undo.turn_changes import TurnChanges
 from swecli.undo.versions import NOT_STORED, FileVersions
+from swecli.values import dataclass
 
 _States = dict[str, FileState]
 

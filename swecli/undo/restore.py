@@ -5,12 +5,13 @@ from __future__ import annotations
 import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from pathlib import Path
 
 from swecli.store.undo_records import FileChange, FileState
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
+from swecli.values import dataclass
 
 _CHANGED = "it was changed while it was being restored"
 

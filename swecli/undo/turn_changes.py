@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.file_names import write_name
 from swecli.models.changed_files import ChangedFile, ChangeKind, Changer
 from swecli.models.session import Session
 from swecli.store.undo_records import FileState
+from swecli.values import dataclass
 
 
 @dataclass(slots=True)

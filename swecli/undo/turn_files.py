@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from swecli.tools.diffs import Diff, Hunk, format_counts, unified_diff
 from swecli.undo.lasting import join_names
 from swecli.undo.renames import find_renames
 from swecli.undo.versions import NOT_STORED, FileVersions
+from swecli.values import dataclass
 
 UNDONE = "taken back"
 

@@ -36,6 +36,19 @@ def functions(module: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     ]
 
 
+def test_dataclasses_are_made_by_the_quick_decorator() -> None:
+    slow = [
+        module
+        for module in TEXTS
+        for node in nodes(module)
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "dataclasses"
+        and module != "values.py"
+        if any(imported.name == "dataclass" for imported in node.names)
+    ]
+    assert slow == [], "see docs/adr/0141: import it from swecli.values"
+
+
 def test_no_folder_has_a_generic_name() -> None:
     assert not [p for p in PACKAGE.rglob("*") if p.is_dir() and p.name in FORBIDDEN_FOLDERS]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 from swecli.context.budget import MAX_CHARACTERS
@@ -19,6 +19,7 @@ from swecli.models.notes import BroughtBackNote, SituationNote
 from swecli.models.playbook import Bullet
 from swecli.models.session import Session
 from swecli.models.window_spec import WindowSpec
+from swecli.values import dataclass
 
 # Tokens, for a model whose window is unknown.
 ASSUMED_WINDOW = MAX_CHARACTERS // CHARACTERS_PER_TOKEN

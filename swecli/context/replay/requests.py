@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from swecli.models.message import ApiMessage
 from swecli.models.window_spec import WindowSpec
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 from swecli.context.epochs import CONDENSE
@@ -11,6 +11,7 @@ from swecli.context.prepare import past_request
 from swecli.models.api_message import ApiMessage
 from swecli.models.context import UNDO, ContextState, Epoch, Reduction
 from swecli.models.session import Session
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

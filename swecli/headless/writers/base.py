@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, TextIO
 
 from swecli.models.errors import SwecliError
@@ -25,6 +25,7 @@ from swecli.models.goal_events import GoalEnded
 from swecli.models.json_value import dumps
 from swecli.models.message import ToolCall, Usage
 from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
+from swecli.values import dataclass
 
 _INTERRUPTED = (129, 130, 143)  # exit codes
 _COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in noise

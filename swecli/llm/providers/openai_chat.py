@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
@@ -13,6 +12,7 @@ from swecli.llm.native import NativeModel, safe_call_id
 from swecli.llm.signed_thoughts import SignedThoughts
 from swecli.models.api_message import images_of
 from swecli.models.message import ApiMessage, ModelRequest
+from swecli.values import dataclass
 
 _CLOSING_TAGS = {
     "<think>": "</think>",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
 from swecli.llm.model_json import read_object
 from swecli.models.json_value import Json, JsonObject
 from swecli.models.playbook import Effect, Kind
 from swecli.text import shorten
+from swecli.values import dataclass
 
 Judgement = Literal["good", "bad", "mixed", "unclear"]
 MAX_LESSONS, MAX_REPLACED = 3, 2  # of one exchange

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from swecli.values import dataclass
 
 # Outside of quotes: a redirection such as `2>&1`, or what separates two commands.
 _TOKEN = re.compile(

@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from swecli.models.counts import pluralize
@@ -34,6 +34,7 @@ from swecli.playbook.workspace import WorkspaceLookup, find_anchors
 from swecli.redact import has_secret, redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
+from swecli.values import dataclass
 
 _MAX_OLD = 200  # characters of a strategy in a question
 _MAX_QUOTE = 300  # characters of stored evidence

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +25,7 @@ from swecli.playbook.wording import FORGET, REMEMBER
 from swecli.redact import redact, redact_value
 from swecli.store.records import CheckResult
 from swecli.text import shorten
+from swecli.values import dataclass
 
 _RESULT_END = 400  # characters of each end of a result, and of one argument
 _QUERY_END = 4_000  # characters of each end of a query

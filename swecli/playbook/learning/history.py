@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.llm.model_json import read_object
 from swecli.models.json_value import JsonObject
@@ -14,6 +14,7 @@ from swecli.playbook.moving_in import Proposal
 from swecli.playbook.ranking import clean
 from swecli.redact import has_secret, redact
 from swecli.text import shorten, truncate
+from swecli.values import dataclass
 
 _MAX_TEXT = 600  # characters of a message in the question
 _MAX_FILES = 8  # of a commit, in the question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, takewhile
 from typing import Any, Literal
 
@@ -39,6 +39,7 @@ from swecli.redact import redact
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
+from swecli.values import dataclass
 
 _TURN, REMEMBERED = "turn", "remember"  # reasons of deltas
 _STATED = ("rules", "remember")  # authors of deltas that hold the user's statements

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
+
+from swecli.values import dataclass
 
 ReactionKind = Literal["message", "answer", "refusal", "mark", "undo", "interrupt", "end"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from swecli.llm.base import ChatModel
@@ -17,6 +17,7 @@ from swecli.models.money import format_dollars
 from swecli.redact import redact
 from swecli.store.records import UsageTotals
 from swecli.text import shorten
+from swecli.values import dataclass
 
 _MAX_TOKENS = 2_000  # of one answer
 _TIMEOUT = 60.0  # seconds for all attempts of one question

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from swecli.config.settings import Settings
@@ -41,6 +41,7 @@ from swecli.playbook.workspace import StaleStrategies, WorkspaceLookup, note_anc
 from swecli.store.records import StoredTurn, TurnLessons
 from swecli.store.session_manager import SessionManager
 from swecli.text import shorten
+from swecli.values import dataclass
 
 _MANY_PROPOSALS = 3  # from which a start reminds of them
 # effects that a line names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, get_args
 
 from swecli.llm.model_json import read_object
@@ -26,6 +26,7 @@ from swecli.playbook.wording import is_same_text
 from swecli.redact import redact
 from swecli.store.playbook.store import PlaybookStore
 from swecli.text import shorten
+from swecli.values import dataclass
 
 FindingKind = Literal["same", "replaced", "broad", "stale", "contradiction"]
 _MAX_STRATEGIES = 100  # of one question, the newest: about 5,000 tokens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -17,6 +17,7 @@ from swecli.repl.input.user_question import answer_question
 from swecli.repl.program import Program
 from swecli.repl.render.formatting import escape_invisible
 from swecli.text import one_line, short_path
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # the prompt completes the names of commands before these are loaded
     from swecli.app import Runtime

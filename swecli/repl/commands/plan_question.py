@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +12,7 @@ from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
 from swecli.repl.input.question import Option
 from swecli.repl.input.user_question import Asker
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.repl.render.renderer import Renderer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from textwrap import wrap
 
@@ -15,6 +15,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from swecli.text import one_line, sanitize
+from swecli.values import dataclass
 
 # without a key press after a guarded question was drawn, before it accepts an answer
 _QUIET_SECONDS = 0.7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -12,6 +12,7 @@ from swecli.models.counts import format_tokens
 from swecli.models.message import Usage
 from swecli.repl.render.prefix import add_prefix
 from swecli.text import one_line, sanitize
+from swecli.values import dataclass
 
 _OUTPUT_ROWS = 4
 _MAX_TITLE = 44  # characters of a call, so that 80 columns have room for its output behind it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from textwrap import wrap
 
 from rich.console import Group, RenderableType
@@ -17,6 +17,7 @@ from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.prefix import add_prefix
 from swecli.repl.render.stream import MarkdownStream
 from swecli.text import one_line, sanitize
+from swecli.values import dataclass
 
 _ROWS = 6  # of an answer that grows
 _MAX_TAIL = 4_000  # characters of its end that are drawn

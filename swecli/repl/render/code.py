@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 from rich.syntax import Syntax, SyntaxTheme
 from rich.text import Text
+
+from swecli.values import dataclass
 
 _TAB_SIZE = 4
 # A line or an open comment that is longer is not colored: no person reads colors there, and each line of an open

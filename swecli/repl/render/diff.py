@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Literal
@@ -15,6 +15,7 @@ from rich.text import Text
 from swecli.repl.render.formatting import ESCAPED
 from swecli.repl.render.prefix import Sign, add_prefix, hidden_note
 from swecli.text import sanitize
+from swecli.values import dataclass
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _SKIPPED_HEADERS = (

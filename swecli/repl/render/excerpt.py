@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from swecli.models.counts import pluralize
 from swecli.text import sanitize
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # commands, which are declared before rich is loaded, cut texts too
     from rich.console import RenderableType

@@ -7,11 +7,12 @@ says by itself what it is: a reader would say "black circle".
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
+
+from swecli.values import dataclass
 
 _MIN_WIDTH = 12  # columns below which content is not indented
 _SPOKEN = {"•": "- ", "▌": "quote: "}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import dropwhile
 
 from markdown_it import MarkdownIt
@@ -26,6 +25,7 @@ from swecli.repl.render.blocks import (
 from swecli.repl.render.code import CodeColors
 from swecli.repl.render.prefix import add_prefix
 from swecli.repl.render.table import TableRows, TableShape
+from swecli.values import dataclass
 
 _LISTS = ("bullet_list_open", "ordered_list_open")
 _CODE = ("fence", "code_block")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from textwrap import wrap
 
 from rich.console import RenderableType
@@ -13,6 +13,7 @@ from swecli.repl.render.excerpt import EXPAND_ALL, EXPANDED, Limit, end_of, line
 from swecli.repl.render.formatting import format_duration
 from swecli.repl.render.prefix import add_prefix, hidden_note
 from swecli.text import sanitize
+from swecli.values import dataclass
 
 _ROWS = 3
 _SHORT_SECONDS = 1.0  # below which the duration says nothing

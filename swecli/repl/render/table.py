@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swecli.repl.render.prefix import add_prefix
+from swecli.values import dataclass
 
 _COLUMN_GAP = 3  # columns between two columns: those of `box.SIMPLE_HEAD` with its padding
 _SLACK = 2  # columns: a number from 1 to 9 may become one of three digits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from pygments.lexer import Lexer
@@ -13,6 +13,7 @@ from pygments.token import Comment, Literal, Operator, Punctuation, Text, _Token
 from pygments.util import ClassNotFound
 
 from swecli.review.file_kinds import matches_kind
+from swecli.values import dataclass
 
 _MAX_CHARACTERS = 1_000_000  # of a file whose tokens are read: six seconds, measured on our sources
 _CACHE_SIZE = 64  # files: one is read anew for each answer, and rarely changes meanwhile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pydantic import BaseModel, ConfigDict
 
@@ -36,6 +36,7 @@ from swecli.review.judge.sources import Sources, normalize_code
 from swecli.store.session_manager import SessionManager
 from swecli.tools.base import READ, Tool, ToolContext, ToolPlan
 from swecli.tools.registry import ToolRegistry
+from swecli.values import dataclass
 
 _MAX_STEPS = 3  # requests, of which the last offers nothing to look up
 _MAX_RESULT = 12_000  # characters of one result

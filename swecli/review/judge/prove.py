@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.errors import SwecliError, ToolError
@@ -22,6 +22,7 @@ from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox
+from swecli.values import dataclass
 
 _RUNS = 3  # of a script on each side; as many are luck with a coin in one of four
 _MORE_RUNS = 5  # where the outcome decides

@@ -13,7 +13,6 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -32,6 +31,7 @@ from swecli.tools.git import SECONDS
 from swecli.tools.guard import Guard
 from swecli.tools.paths import relative_path, resolve_path
 from swecli.tools.searching import files_below
+from swecli.values import dataclass
 
 _MAX_BYTES = 5_000_000  # of a file that is read
 _MAX_PARSED = 1_000_000  # characters of a file that is parsed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from swecli.models.finding import Finding, Judgement, Side, Verdict, collapse_whitespace
 from swecli.models.json_value import JsonObject
 from swecli.review.judge.sources import Source, Sources, normalize_code, strip_whitespace
+from swecli.values import dataclass
 
 _MIN_QUOTE = 6  # characters of a quote that is evidence, as of one that places a finding
 _MAX_QUOTE = 400  # characters that are stored

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.agent.turn_state import TurnState
@@ -25,6 +25,7 @@ from swecli.review.judge.look_up import Examiner, LookUpDialogue
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verdicts import Hearing, find_same
 from swecli.store.reviews import ReviewStore
+from swecli.values import dataclass
 
 _MAX_CLAIMS = 6  # of one file in one request
 TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all

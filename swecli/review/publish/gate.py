@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from swecli.models.counts import pluralize
 from swecli.models.finding import Finding
 from swecli.models.review_events import ReviewFinished
+from swecli.values import dataclass
 
 # exit codes of a review
 _SEVERE = 1  # a finding fails it

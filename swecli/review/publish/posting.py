@@ -4,7 +4,7 @@ replies to fixed ones, and one summary comment, which is edited in place and car
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from swecli.models.counts import pluralize
@@ -27,6 +27,7 @@ from swecli.review.target.github import (
 )
 from swecli.review.target.targets import Target
 from swecli.text import fence
+from swecli.values import dataclass
 
 # characters of each of the summary's two tables; GitHub accepts 65,536 with the state behind them
 _MAX_TABLE = 14_000

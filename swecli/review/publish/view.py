@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
 from swecli.models.finding import Finding, Judgement, StateChange
 from swecli.review.judge.sources import Sources
+from swecli.values import dataclass
 
 _CONTEXT = 4  # lines of code above and below the place
 

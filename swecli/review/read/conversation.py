@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from swecli.context.budget import RequestLimits
@@ -11,6 +11,7 @@ from swecli.context.tokens import TokenCounter
 from swecli.context.truncate import loop_window
 from swecli.models.events import ContextMeasured, ContextReduced, Event
 from swecli.models.message import ApiMessage, ChatMessage, Role, ToolCall
+from swecli.values import dataclass
 
 _LEFT_OUT = "(Earlier messages of this review were left out to save room; every finding is stored.)"
 

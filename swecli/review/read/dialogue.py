@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from swecli.agent.sender import Outgoing
 from swecli.agent.turn_state import TurnState
@@ -33,6 +33,7 @@ from swecli.review.read.part_message import write_part_message
 from swecli.review.read.progress import Progress
 from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part
+from swecli.values import dataclass
 
 _PARTIAL = "partial"  # the reports of an interrupted reply, in what a review has spent
 _CLOSED = "its findings are stored, and its messages are left out."

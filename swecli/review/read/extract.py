@@ -3,7 +3,7 @@ An answer in words, or one that was cut off, is asked for again (see `Progress.a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from swecli.context.reported_findings import find_entries, list_entries, parse_finding
 from swecli.llm.model_json import find_values
@@ -12,6 +12,7 @@ from swecli.models.json_value import Json
 from swecli.models.message import ModelReply
 from swecli.review.judge.sources import strip_whitespace
 from swecli.review.read.report_tool import REPORT_TOOL
+from swecli.values import dataclass
 
 _MIN_QUOTATION = 40  # characters of a JSON value that is ignored if the code contains it
 _MAX_PROBLEM = 160  # characters of a broken call's problem that are shown

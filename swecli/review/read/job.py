@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from swecli.agent.agent import Agent
 from swecli.agent.calls import Toolkit
@@ -29,6 +29,7 @@ from swecli.review.target.plan import Plan, build_plan
 from swecli.review.target.targets import resolve_target
 from swecli.store.reviews import ReviewStore
 from swecli.store.session_manager import SessionManager
+from swecli.values import dataclass
 
 _PROVABLE = ("introduced", "pre_existing", "cannot_tell")  # verdicts that a script may decide
 _PART_SHARE = 0.3  # of the model's window, for one part

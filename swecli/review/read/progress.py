@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.models.finding import ReviewEnd
 from swecli.models.message import ModelReply
 from swecli.review.read.extract import Extraction
 from swecli.review.read.report_tool import REPORT_TOOL
 from swecli.review.target.plan import Part, Plan
+from swecli.values import dataclass
 
 _FREE_STEPS = 4  # loops of one part after which only the report tool is offered
 _MAX_STEPS = 6  # loops of one part after which the next part is started, if there is one

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from swecli.config.instruction_files import (
@@ -19,6 +18,7 @@ from swecli.models.finding import SMELLS
 from swecli.regular_files import MAX_BYTES, open_regular
 from swecli.text import decode_text, sanitize
 from swecli.tools.git import run_git
+from swecli.values import dataclass
 
 _PROMPT = Path(__file__).parent / "prompts" / "review.md"
 _FOLDER, _REVIEW = ".agents/checks", ".agents/REVIEW.md"

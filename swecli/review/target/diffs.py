@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import groupby
 
@@ -13,6 +12,7 @@ from swecli.models.review_events import SkippedFile
 from swecli.review.file_kinds import matches_kind
 from swecli.review.judge.sources import Before, Source, Sources
 from swecli.tools.files import digest
+from swecli.values import dataclass
 
 _HUNK = re.compile(
     r"@@ -(?P<old>\d+)(?:,(?P<removed>\d+))? \+(?P<start>\d+)(?:,(?P<count>\d+))? @@"

@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +22,7 @@ from swecli.models.errors import BadInput, SwecliError, Unavailable
 from swecli.models.finding import KINDS, OPEN_STATES, SEVERITIES, Finding, Verdict
 from swecli.redact import redact
 from swecli.tools.git import GitFailed, run_git
+from swecli.values import dataclass
 
 _API = "https://api.github.com"
 _VERSION = "2022-11-28"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, pairwise
 from math import ceil
 from statistics import median
@@ -30,6 +30,7 @@ from swecli.review.target.diffs import (
     planned_lines,
 )
 from swecli.review.target.targets import TARGET_HINT, Target
+from swecli.values import dataclass
 
 _CONFLICT = re.compile(r"(?:<<<<<<<|>>>>>>>) ")
 _Item = TypeVar("_Item")

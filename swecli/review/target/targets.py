@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -31,6 +31,7 @@ from swecli.tools.git import (
     run_git,
 )
 from swecli.tools.searching import files_below
+from swecli.values import dataclass
 
 _SHALLOW_HINT = "This clone is shallow: fetch all of it (git fetch --unshallow; fetch-depth: 0 in GitHub Actions)."
 _MAX_NAMED = 20  # deleted files that are named

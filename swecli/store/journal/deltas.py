@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from swecli.models.playbook import AppliedDelta, Delta, Evidence, Op
 from swecli.store.journal.reader import Reader
 from swecli.store.journal.tables import DELTA, EVIDENCE
 from swecli.store.journal.values import values
+from swecli.values import dataclass
 
 _COLUMNS = (*DELTA.fields, "ops", "refused", "before", "added", "undone")
 # A session's deltas, and those of its project whose bullets others see; one without an id has none of its own.

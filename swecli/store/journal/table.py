@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +20,7 @@ from swecli.store.journal.values import (
     to_json,
     write_moment,
 )
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

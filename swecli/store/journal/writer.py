@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -30,6 +30,7 @@ from swecli.store.journal.tables import (
 )
 from swecli.store.journal.values import clean_text, finite, values, write_moment
 from swecli.store.records import UnfinishedTurn
+from swecli.values import dataclass
 
 INTERRUPTED = "interrupted"  # the status of a turn
 _CUT_OFF = "swecli ended while it ran"  # what people read of a call whose result is not stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, get_args
 
@@ -42,6 +42,7 @@ from swecli.store.records import TurnLessons
 from swecli.store.tables.playbook import BulletRow, DeltaRow, EvidenceRow
 from swecli.store.tables.sessions import InteractionRow
 from swecli.store.tables.turns import TurnRow
+from swecli.values import dataclass
 
 USER_AUTHORS = frozenset({"user", "import"})  # their deltas have no caps
 

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ from swecli.store.journal.values import clean_text, write_moment
 from swecli.store.records import TurnLessons
 from swecli.store.sqlite.database import Database
 from swecli.store.turn_records import add_attempt, record_facts
+from swecli.values import dataclass
 
 if TYPE_CHECKING:  # a turn without lessons needs no SQLModel
     from swecli.store.playbook.deltas import Deltas

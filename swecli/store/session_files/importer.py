@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from swecli.values import dataclass
 
 Line = tuple[int, str]  # number from 1, text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -45,6 +45,7 @@ from swecli.store.tables.sessions import (
     TranscriptLineRow,
 )
 from swecli.store.tables.turns import TurnRow
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -6,13 +6,14 @@ import math
 import re
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from swecli.models.session import Session
 from swecli.store.search_results import FoundInteraction, TextMatch
 from swecli.store.sessions.excerpts import excerpt
 from swecli.store.sessions.stemming import stem
+from swecli.values import dataclass
 
 FLOOR = 0.5  # the score of what a prompt may quote
 _EVIDENCE = 5.0  # the weight of two words in one of twenty interactions, or of three in one of ten

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from swecli.text import escape_hidden
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 from swecli.tools.params import Params
+from swecli.values import dataclass
 
 _MAX_CHOICES = 5  # a longer list is not read before it is answered
 _MAX_CHOICE = 200  # characters, so that each is one or two lines of a terminal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from swecli.models.message import Display, Offer, ToolResult
@@ -19,6 +19,7 @@ from swecli.tools.params import Params
 from swecli.tools.paths import display_path
 from swecli.tools.problems import count_lines, new_lines
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.values import dataclass
 
 
 class DiagnosticsParams(Params):

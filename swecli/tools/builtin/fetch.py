@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -16,6 +15,7 @@ from swecli.tools.page_text import page_text
 from swecli.tools.params import Params
 from swecli.tools.web_addresses import check_host, normalize_url
 from swecli.tools.web_client import MAX_BYTES, SECONDS, WebRequest, get
+from swecli.values import dataclass
 
 _MAX_ERROR = 2_000  # characters of the page of an error: reasons are at its beginning
 

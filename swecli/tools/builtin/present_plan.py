@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from swecli.models.mode import PlanMode
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import count_of
 from swecli.tools.params import Params
+from swecli.values import dataclass
 
 _MAX_STEPS = 30  # a longer list is not read before it is accepted
 _MAX_STEP = 500  # characters, as of a step of the to-do list

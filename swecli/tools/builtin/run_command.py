@@ -6,7 +6,6 @@ import asyncio
 import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -27,6 +26,7 @@ from swecli.tools.params import Params
 from swecli.tools.processes import ProcessExit
 from swecli.tools.sandbox import looks_denied, looks_read_only, says_read_only
 from swecli.tools.shell import OutputThrottle, run_shell
+from swecli.values import dataclass
 
 _START_WAIT = 0.5  # seconds; a background command that ends within them gets an ordinary result
 _BACKGROUND_OUTPUT = 200_000, 300_000  # characters of head and tail

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from swecli.text import decode_text
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.limits import one_line
 from swecli.tools.params import Params
+from swecli.values import dataclass
 
 _MAIN = "SKILL.md"
 _MAX_BYTES = 1_000_000

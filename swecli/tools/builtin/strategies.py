@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -11,6 +10,7 @@ from swecli.models.message import Display, Offer, ToolResult
 from swecli.models.playbook import MAX_PATHS
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.params import Params
+from swecli.values import dataclass
 
 
 class _RecallParams(Params):

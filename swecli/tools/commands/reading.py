@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from swecli.tools.guard import Guard, Reading
 from swecli.tools.limits import one_line
 from swecli.tools.own_programs import find_program
 from swecli.tools.paths import resolve_path
+from swecli.values import dataclass
 
 _MAX_MATCHES = 2_000  # of a wildcard
 _MAX_SHOWN = 40  # characters shown of a part of the command

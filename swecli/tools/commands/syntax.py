@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from swecli.text import escape_hidden
 from swecli.tools.limits import one_line
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

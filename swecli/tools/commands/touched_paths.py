@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from swecli.tools.commands.syntax import (
 )
 from swecli.tools.guard import Access, Guard, Reading, Writing
 from swecli.tools.paths import relative_path, resolve_for_reading
+from swecli.values import dataclass
 
 _SHOWS_HISTORY = (
     "may print what rules or an ignore file hide, from the repository's history: "

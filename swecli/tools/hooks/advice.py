@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swecli.models.approval import Decision
 from swecli.models.json_value import JsonObject
@@ -11,6 +11,7 @@ from swecli.models.message import ToolResult
 from swecli.tools.hooks.answers import Answer, Verdict
 from swecli.tools.hooks.names import HookedCall
 from swecli.tools.permissions import PermissionVerdict
+from swecli.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

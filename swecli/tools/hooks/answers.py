@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from swecli.models.json_value import Json, JsonObject
 from swecli.text import one_line
 from swecli.tools.hooks.declared import Hook, HookEvent
 from swecli.tools.limits import HeadTail
+from swecli.values import dataclass
 
 BLOCKED = 2  # the exit code that refuses, with the reason on standard error
 # Characters of the head and the tail of what one hook may say: together as many as in Claude Code.

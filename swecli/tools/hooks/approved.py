@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from swecli.tools.commands.syntax import loose_words, split_statements
 from swecli.tools.files import digest
 from swecli.tools.hooks.declared import Hook, HookFile, parse_hooks
 from swecli.tools.hooks.files import project_files, user_file
+from swecli.values import dataclass
 
 Scope = Literal["project", "user", "plug-in"]
 _PROJECT = re.compile(r'"?\$(?:CLAUDE_PROJECT_DIR\b|\{CLAUDE_PROJECT_DIR\})"?')

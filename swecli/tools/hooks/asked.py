@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from swecli.config.paths import project_root
@@ -22,6 +22,7 @@ from swecli.tools.hooks.names import HookedCall
 from swecli.tools.hooks.program import Place, run_program
 from swecli.tools.hooks.run import HookedRun
 from swecli.tools.hooks.transcript import Transcript
+from swecli.values import dataclass
 
 _log = logging.getLogger(__name__)
 _MODES: Mapping[Mode, str] = {

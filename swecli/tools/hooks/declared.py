@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from swecli.models.json_value import Json, JsonObject
 from swecli.text import one_line
+from swecli.values import dataclass
 
 # Seconds: Claude Code's own limits of a command, which a hook's `timeout` replaces, and of one at the end of a session,
 # which the user waits for.

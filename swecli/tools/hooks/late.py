@@ -3,7 +3,7 @@ ask them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swecli.models.errors import BadInput
@@ -11,6 +11,7 @@ from swecli.models.message import ToolResult
 from swecli.models.session import Session
 from swecli.tools.hooks.files import may_have_hooks
 from swecli.tools.hooks.run import HookedRun
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.tools.hooks.answers import Answer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from swecli.models.json_value import Json, JsonObject
 from swecli.tools.base import Tool, ToolContext, ToolPlan
 from swecli.tools.mcp.finding import CALL
+from swecli.values import dataclass
 
 _EDIT = "Edit"
 _EDITS = "MultiEdit"

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +21,7 @@ from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import More, run_inside
 from swecli.tools.sandbox import Sandbox
+from swecli.values import dataclass
 
 _MOST_OUTPUT = 5_000_000  # bytes; more than any answer has, and little enough to keep
 _MOST_ERRORS = 200_000  # bytes, of its end

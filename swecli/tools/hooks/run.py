@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Start
 from swecli.models.mode import Mode
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.store.session_manager import SessionManager

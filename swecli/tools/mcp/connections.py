@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.run_inside import More
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import places_of
+from swecli.values import dataclass
 
 # the sandbox starts each program in the workspace
 _IN_FOLDER = 'cd -- "$1" && shift && exec "$@"'

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swecli.config.settings import Start
@@ -21,6 +21,7 @@ from swecli.tools.mcp.names import PREFIX, how_to, name_tools
 from swecli.tools.mcp.record import RemoteTool
 from swecli.tools.mcp.servers import Server, Servers, ServerState, read_servers
 from swecli.tools.permission_rules import SERVER_TOOLS
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from pydantic import RootModel

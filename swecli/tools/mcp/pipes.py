@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import OWN_ERRORS, TRIES, More, run_inside
 from swecli.tools.sandbox import Sandbox
+from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from swecli.config.mcp_file import ServerEntry
 from swecli.models.json_value import Json, JsonObject
+from swecli.values import dataclass
 
 # Characters of one tool's description and schema, which each request holds: those of the reference servers are below
 # 4,000.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from swecli.regular_files import read_regular
 from swecli.tools.environment import child_environment
 from swecli.tools.mcp.files import project_file, user_file
 from swecli.tools.mcp.record import ServerRecord
+from swecli.values import dataclass
 
 Scope = Literal["project", "user", "plug-in"]
 
