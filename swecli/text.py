@@ -47,7 +47,8 @@ _PICTOGRAPH = (
     "\U0001f000-\U0001faff]+\ufe0f?"
 )
 _EMOJI = f"{_PICTOGRAPH}(?:\u200d{_PICTOGRAPH})*|[#*0-9]\ufe0f\u20e3"
-_EMOJI_OR_STRAY = re.compile(
+# a text, because compiling it takes a millisecond, which ordinary text does not need
+_EMOJI_OR_STRAY = (
     f"(?P<emoji>{_EMOJI})|\ufe0f"
     f"|(?<![{_JOINING}])[{_JOINERS}]+|[{_JOINERS}]+(?![{_JOINING}])|[{_JOINERS}]{{2,}}"
 )
@@ -63,7 +64,7 @@ def sanitize(text: str, keep_newlines: bool = True) -> str:
     if not (letters.isascii() and letters.isprintable()):
         text = _LINE_END.sub("\n", CONTROL_SEQUENCE.sub("", text))
         text = _LONE_SURROGATE.sub("\ufffd", _hidden_run().sub("", text))
-        text = _EMOJI_OR_STRAY.sub(lambda match: match["emoji"] or "", text)
+        text = re.sub(_EMOJI_OR_STRAY, lambda match: match["emoji"] or "", text)
     return text if keep_newlines else text.replace("\n", " ").replace("\t", " ")
 
 

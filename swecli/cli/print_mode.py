@@ -16,7 +16,6 @@ from swecli.headless.prompts import Prompt, read_piped, read_prompts
 from swecli.headless.runner import refuse, refuse_unpriced, run_prompts
 from swecli.llm.registry import make_model
 from swecli.models.errors import BadInput, UsageError
-from swecli.models.typed_line import parse_line
 from swecli.store.session_manager import SessionManager
 
 if TYPE_CHECKING:
@@ -111,6 +110,9 @@ def refuse_command(text: str) -> None:
     """Raise UsageError if a prompt is a slash command; its hint is the shell command to use instead."""
     if not text.lstrip().startswith("/"):
         return
+    # late: few prompts begin like a command
+    from swecli.models.typed_line import parse_line
+
     line = parse_line(text)
     if line.kind != "command":
         return

@@ -24,9 +24,8 @@ from swecli.tools.hooks.files import may_have_hooks
 from swecli.tools.mcp.late import LateServerTools
 from swecli.tools.mcp.names import is_remote
 from swecli.tools.offers import PRESENT_PLAN, bundled_specs, lean_specs, usable_specs
-from swecli.tools.permissions import Permissions
 from swecli.tools.projects import open_project
-from swecli.tools.registry import ToolRegistry, with_more
+from swecli.tools.registry import with_more
 from swecli.tools.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -134,6 +133,10 @@ def _prepare(
     system = load_prompt("system", profile.window)
 
     def deny_reading(path: str) -> str:
+        # late: few queries mention a file
+        from swecli.tools.permissions import Permissions
+        from swecli.tools.registry import ToolRegistry
+
         permissions = Permissions(settings.mode, ask=settings.ask, deny=settings.deny)
         return (
             permissions.guard(start.cwd.resolve(), ToolRegistry.discover()).access(path).read_denial

@@ -35,54 +35,46 @@ _TRANSIENT_STATUSES = (408, 409, 425)
 _OVERLOAD_STATUSES = (429, 503, 529)
 _OVERFLOW_STATUSES = (400, 422, 500)
 _OR_OTHER_MODEL = "or choose another model with -m."
-_OVERFLOW_WORDS = re.compile(
-    r"context[_ ]?(length|window|size|limit)|(prompt|input|string) (is )?too long|too many tokens|request_too_large|"
+# Patterns are texts: compiling them takes 3 ms, which only a failed request needs.
+_OVERFLOW_WORDS = (
+    r"(?i)context[_ ]?(length|window|size|limit)|(prompt|input|string) (is )?too long|too many tokens|"
+    r"request_too_large|"
     r"maximum (number of tokens|(model|prompt|input) length)|range of input length|reduce the length|超长|"
     r"exceed\w* (the |model('s)? |max(imum)? |allowed |configured )*(input|token|length|limit of \d)|"
-    r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be",
-    re.IGNORECASE,
+    r"max_(model|seq)_len|n_ctx|max_new_tokens`? must be"
 )
 _LIMIT_PATTERNS = (
-    re.compile(
-        r"(?:maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?|(?:\d \+ \d+|tokens) > ?|"
+    (
+        r"(?i)(?:maximum (?:allowed )?(?:context|input|model|prompt) length (?:is |of )?|(?:\d \+ \d+|tokens) > ?|"
         r"max_model_len\D{0,40}|max_new_tokens`? must be <= |max_seq_len \(|n_ctx\D{0,3}|tokens allowed \(?|"
-        r"limit (?:of|is) |(?:token limit|max size): |input length should be \[\d+, ?)(\d+)",
-        re.IGNORECASE,
+        r"limit (?:of|is) |(?:token limit|max size): |input length should be \[\d+, ?)(\d+)"
     ),
     # behind "exceeds" or "by" is the excess or an error code
-    re.compile(
-        r"(?:context (?:window|limit|size|length)(?:(?!exceed|\bby\b|n_keep)\D){0,20}|(?=\d+ maximum context))(\d{4,})",
-        re.IGNORECASE,
-    ),
+    r"(?i)(?:context (?:window|limit|size|length)(?:(?!exceed|\bby\b|n_keep)\D){0,20}|(?=\d+ maximum context))(\d{4,})",
 )
 # number formats: 8,192 or 8_192 or 8.192, and 8k
-_GROUPS = re.compile(r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))")
-_THOUSANDS = re.compile(r"(?<=\d)k\b", re.IGNORECASE)
-_RETRY_DELAY = re.compile(
-    r'(?:retry_?delay"?\s*:\s*"?|(?:try again|retry|resets?) (?:in|after) )'
+_GROUPS = r"(?<=\d)[,._'\u00a0\u202f](?=\d{3}(?!\d))"
+_THOUSANDS = r"(?i)(?<=\d)k\b"
+_RETRY_DELAY = (
+    r'(?i)(?:retry_?delay"?\s*:\s*"?|(?:try again|retry|resets?) (?:in|after) )'
     r"(?=\d)(?:(?P<days>\d+) ?d[a-z]*,? ?)?(?:(?P<hours>\d+) ?h[a-z]*,? ?)?(?:(?P<minutes>\d+) ?m(?!s)[a-z]*,? ?)?"
-    r"(?:(?P<seconds>\d+(?:\.\d+)?) ?s)?",
-    re.IGNORECASE,
+    r"(?:(?P<seconds>\d+(?:\.\d+)?) ?s)?"
 )
-_SECONDS_FIELD = re.compile(
-    r'"(?:resets?_in_seconds|resets?_after_seconds|retry_after(?:_seconds)?)"\s*:\s*"?(\d+(?:\.\d+)?)'
-)
-_RESET_FIELD = re.compile(r'"resets?_at"\s*:\s*"?(\d{10})')  # seconds since 1970
+_SECONDS_FIELD = r'"(?:resets?_in_seconds|resets?_after_seconds|retry_after(?:_seconds)?)"\s*:\s*"?(\d+(?:\.\d+)?)'
+_RESET_FIELD = r'"resets?_at"\s*:\s*"?(\d{10})'  # seconds since 1970
 # limits that no wait of a minute ends: of a day, of a plan, of a budget
-_LONG_LIMIT = re.compile(
-    r"per[- ]day|budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
-    r"extra usage is required",
-    re.IGNORECASE,
+_LONG_LIMIT = (
+    r"(?i)per[- ]day|budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
+    r"extra usage is required"
 )
 # OpenRouter's, in milliseconds since 1970: the first ten digits are the seconds
-_RESET_TIME = re.compile(r'x-ratelimit-reset"?\s*:\s*"?(\d{10})', re.IGNORECASE)
-_NO_CREDIT = re.compile(
-    r"insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
-    r"credit balance is too low|余额不足",
-    re.IGNORECASE,
+_RESET_TIME = r'(?i)x-ratelimit-reset"?\s*:\s*"?(\d{10})'
+_NO_CREDIT = (
+    r"(?i)insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
+    r"credit balance is too low|余额不足"
 )
 _FILTERED_CODE = "content_filter"  # Azure's code for a request that its filter has stopped
-_HTML_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_HTML_TAGS = r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>"
 # the status that an error object's type stands for, when it arrives inside a stream
 _STATUS_BY_TYPE = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
@@ -119,7 +111,7 @@ class _FailedRequest:
 
     def _account_error(self) -> ProviderError | None:
         """Return the error if it is about credit, the login or the network's own login."""
-        if self.status == 402 or _NO_CREDIT.search(self.words):
+        if self.status == 402 or re.search(_NO_CREDIT, self.words):
             return self._permanent(
                 "reports that the account has no credit left",
                 f"Add credit there, {_OR_OTHER_MODEL}",
@@ -171,7 +163,7 @@ class _FailedRequest:
             hint = f"{endpoint.similar_models()} {advice}".lstrip()
             words = self._sentence(f"does not know the model {endpoint.model}")
             return ModelNotFound(words, hint, status=404)
-        is_overflow = self.status in _OVERFLOW_STATUSES and _OVERFLOW_WORDS.search(self.words)
+        is_overflow = self.status in _OVERFLOW_STATUSES and re.search(_OVERFLOW_WORDS, self.words)
         if self.status == 413 and (self.is_page or not self.words):
             hint = "A server before the service limits its bytes: raise that, or start a new session (/new)."
             return self._permanent("takes no request of this size", hint)
@@ -189,7 +181,7 @@ class _FailedRequest:
             pause = in_hours(self.wait) if self.wait else "a little"
             hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
             limited = self._temporary("has reached its rate limit", hint)
-            if _LONG_LIMIT.search(self.words):
+            if re.search(_LONG_LIMIT, self.words):
                 limited.tries = 1
                 if not self.wait:
                     limited.hint = f"Wait for the next day, raise the limit, {_OR_OTHER_MODEL}"
@@ -251,12 +243,12 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     inner = error if isinstance(error, dict) else {"message": str(error)}
     words = one_line(endpoint.mask(_with_details(inner, _message(inner) or json.dumps(inner))))
     status = _status_named_by(inner)
-    if not status and _NO_CREDIT.search(words):
+    if not status and re.search(_NO_CREDIT, words):
         status = 402
     if status:
         wait = _retry_after({}, json.dumps(error))
         return _FailedRequest(status, words, wait, endpoint).to_error()
-    if _OVERFLOW_WORDS.search(words):
+    if re.search(_OVERFLOW_WORDS, words):
         return _context_overflow(words, endpoint, None)
     return Unavailable(
         f"{endpoint.address} ended its answer with an error: {words}",
@@ -334,9 +326,10 @@ def _proxy_variables(address: str) -> list[str]:
 
 def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> ContextOverflow:
     """Return the error for a request above the context window, with the limit if the message names it."""
-    digits = _THOUSANDS.sub("000", _GROUPS.sub("", words))
+    digits = re.sub(_THOUSANDS, "000", re.sub(_GROUPS, "", words))
     limit = next(
-        (int(match[1]) for pattern in _LIMIT_PATTERNS if (match := pattern.search(digits))), None
+        (int(match[1]) for pattern in _LIMIT_PATTERNS if (match := re.search(pattern, digits))),
+        None,
     )
     size = f" ({limit:,} tokens)" if limit else ""
     hint = "Make the window smaller (/window), or start a new session (/new)."
@@ -360,11 +353,11 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
         if moment := parsedate_tz(value):
             return max(0.0, mktime_tz(moment) - time.time())
     for pattern in (_RESET_TIME, _RESET_FIELD):
-        if reset := pattern.search(text):
+        if reset := re.search(pattern, text):
             return max(0.0, int(reset[1]) - time.time())
-    if field := _SECONDS_FIELD.search(text):
+    if field := re.search(_SECONDS_FIELD, text):
         return float(field[1])
-    delay = _RETRY_DELAY.search(text)
+    delay = re.search(_RETRY_DELAY, text)
     if delay is None or not any(delay.groups()):
         return None
     parts = {unit: float(number or 0) for unit, number in delay.groupdict().items()}
@@ -399,7 +392,7 @@ class ErrorBody:
 def without_tags(text: str) -> str:
     """Return the text of a web page, cut off at 16 KB; any other text as it is."""
     is_page = text.lstrip("\ufeff \t\r\n").startswith("<")
-    return _HTML_TAGS.sub(" ", text[: 1 << 14]) if is_page else text
+    return re.sub(_HTML_TAGS, " ", text[: 1 << 14]) if is_page else text
 
 
 def parse_error_body(text: str) -> ErrorBody:
