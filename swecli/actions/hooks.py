@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 
-from swecli.actions.approving import in_pieces, not_recorded
+from swecli.actions.approving import in_pieces, is_agreed, not_recorded, place_without_sandbox, show
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
@@ -19,7 +19,6 @@ from swecli.text import escape_hidden
 from swecli.tools.hooks.approved import HookState, KnownHook, read_hooks
 from swecli.tools.hooks.files import PROJECT_FILES, user_file
 from swecli.tools.limits import one_line
-from swecli.tools.sandbox import Sandbox
 
 
 def list_hooks(start: Start, prefix: str) -> ActionResult:
@@ -90,13 +89,8 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
             f"{entry.hook.name}: {entry.state}",
             *_describe(entry, start, outside=outside),
         ]
-    pieces = in_pieces(description)
-    if asked.face.can_ask:
-        for piece in pieces:
-            asked.face.note(piece)
-        pieces = []  # a command line prints them with the result
-    question = f"Run {pluralize(len(chosen), 'hook')} from now on?"
-    if "--yes" not in asked.flags and not await asked.face.confirm(question):
+    pieces = show(asked.face, description)
+    if not await is_agreed(asked, f"Run {pluralize(len(chosen), 'hook')} from now on?"):
         verdict = f"nothing was approved{asked.face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     _check_unchanged(start, texts, outside=outside)
@@ -163,11 +157,8 @@ def _describe(entry: KnownHook, start: Start, *, outside: bool) -> Iterator[str]
 def _describe_place(entry: KnownHook, start: Start, *, outside: bool) -> str:
     if outside:
         return "outside the sandbox, as you"
-    sandbox = Sandbox.of(start)
-    if sandbox.refusal:
-        return "not at all: the setting sandbox is required, and there is none"
-    if sandbox.problem:
-        return f"as you, because there is no sandbox: {sandbox.problem}"
+    if place := place_without_sandbox(start):
+        return place
     if entry.plugin is not None and entry.plugin.approval.network:
         return "in the sandbox, with network: writes only in this folder and one of its own"
     return "in the sandbox: no network, writes only in this folder"

@@ -10,7 +10,7 @@ from difflib import unified_diff
 from enum import StrEnum
 from pathlib import Path
 
-from swecli.actions.approving import in_pieces, not_recorded
+from swecli.actions.approving import in_pieces, is_agreed, not_recorded, show
 from swecli.config.front_matter import front_matter
 from swecli.config.mcp_file import ServerEntry
 from swecli.config.plugin_folder import PluginFolder, read_plugin
@@ -132,13 +132,8 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     if previous is not None:
         before = copy_of(start.paths, folder.name, PluginTree(previous.entries))
         description += [*_differences(before, previous.entries, copy, tree)]
-    pieces = in_pieces(description)
-    if asked.face.can_ask:
-        for piece in pieces:
-            asked.face.note(piece)
-        pieces = []  # a command line prints them with the result
-    question = f"Use the plug-in {folder.name}, as it is now?"
-    if "--yes" not in asked.flags and not await asked.face.confirm(question):
+    pieces = show(asked.face, description)
+    if not await is_agreed(asked, f"Use the plug-in {folder.name}, as it is now?"):
         verdict = f"nothing was added{asked.face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     _use(start, folder.name, approval, copy)

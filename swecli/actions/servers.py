@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from swecli.actions.approving import in_pieces, not_recorded
+from swecli.actions.approving import is_agreed, not_recorded, place_without_sandbox, show
 from swecli.config.mcp_file import ServerEntry, add_server, read_entry, remove_server
 from swecli.config.paths import project_root
 from swecli.config.settings import Start
@@ -139,10 +139,9 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     server = _find(start, name, asked.prefix)
     face = asked.face
     description = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
-    if face.can_ask:
-        _note(face, description)
-        if not await _may_start(server, Sandbox.of(start), face):
-            return ActionResult(None, ("nothing was started or approved",), code=1)
+    pieces = show(face, description)
+    if face.can_ask and not await _may_start(server, Sandbox.of(start), face):
+        return ActionResult(None, ("nothing was started or approved",), code=1)
     with face.working(f"asking {name} for its tools"):
         tools = await _ask_for_tools(server, start)
     usable = [tool for tool in tools if not tool.is_too_long]
@@ -152,15 +151,10 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     record = ServerRecord.of(server.entry, usable)
     if server.approved == record:
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
-    change = list(_describe_change(server, record))
-    # a command line prints all of it with the result
-    description = [] if face.can_ask else in_pieces([*description, *change])
-    if face.can_ask:
-        _note(face, change)
-    question = f"Offer these tools of {name} to the model?"
-    if "--yes" not in asked.flags and not await face.confirm(question):
+    pieces += show(face, list(_describe_change(server, record)))
+    if not await is_agreed(asked, f"Offer these tools of {name} to the model?"):
         verdict = f"nothing was approved{face.how_to_agree}"
-        return ActionResult(None, (*description, verdict), code=1)
+        return ActionResult(None, (*pieces, verdict), code=1)
     try:
         TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
     except OSError as error:
@@ -168,7 +162,7 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
     rule = f"mcp({name}__*) in the setting allow ends the questions"
     value = {"approved": name, "tools": [tool.name for tool in usable]}
-    return ActionResult(value, (*description, line, rule))
+    return ActionResult(value, (*pieces, line, rule))
 
 
 async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
@@ -181,11 +175,6 @@ async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
         return await list_tools(server, start, permissions.guard(root, registry), sandbox)
     finally:
         sandbox.close()
-
-
-def _note(face: Face, lines: Sequence[str]) -> None:
-    for piece in in_pieces(lines):
-        face.note(piece)
 
 
 async def log_in(start: Start, name: str, asked: Invocation) -> ActionResult:
@@ -244,11 +233,8 @@ def _describe_place(entry: ServerEntry, start: Start) -> str:
     """Return where a program runs, and what it may there."""
     if not entry.sandbox:
         return "outside the sandbox, as you"
-    sandbox = Sandbox.of(start)
-    if sandbox.refusal:
-        return "not at all: the setting sandbox is required, and there is none"
-    if sandbox.problem:
-        return f"as you, because there is no sandbox: {sandbox.problem}"
+    if place := place_without_sandbox(start):
+        return place
     network = "with network" if entry.network else "without network"
     return f"in the sandbox, writes only in this folder, {network}"
 

@@ -187,6 +187,16 @@ def typed_field(block: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
     return value if isinstance(value, kind) else kind()
 
 
+def objects_in(block: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list field, [] if it is no list."""
+    return [item for item in typed_field(block, name, list) if isinstance(item, dict)]
+
+
+def joined_text(block: Mapping[str, Any], name: str, field: str) -> str:
+    """Return the joined texts that the objects of a list field have in this field of theirs."""
+    return "".join(typed_field(part, field, str) for part in objects_in(block, name))
+
+
 def parse_cost(reported: Any) -> float | None:
     """Return the cost that OpenRouter reports beside the usage, in US dollars; with a key of the upstream service, what
     that service charges too."""

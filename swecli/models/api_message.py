@@ -113,6 +113,11 @@ def images_of(message: ApiMessage) -> list[Image]:
     return message.get("images", []) if message["role"] == "user" else []
 
 
+def data_url(image: Image) -> str:
+    """Return a picture as the address that two of OpenAI's protocols take."""
+    return f"data:{image['media_type']};base64,{image['data']}"
+
+
 def blocks_of(message: ApiMessage) -> Blocks | None:
     """Return the opaque content of a message; only an assistant's has any."""
     return message.get("blocks") if message["role"] == "assistant" else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_usage, typed_field
+from swecli.llm.answer import Answer, objects_in, parse_usage, typed_field
 from swecli.llm.native import NativeModel
 from swecli.models.api_message import calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
@@ -40,13 +40,11 @@ class _GeminiAnswer(Answer):
         self._parts: list[dict[str, Any]] = []  # without thoughts
 
     def read(self, event: dict[str, Any]) -> None:
-        candidates = typed_field(event, "candidates", list)
-        candidate = next((one for one in candidates if isinstance(one, dict)), {})
+        candidate = next(iter(objects_in(event, "candidates")), {})
         if not candidate:
             self.unknown_event = event
-        for part in typed_field(typed_field(candidate, "content", dict), "parts", list):
-            if isinstance(part, dict):
-                self._add_part(part)
+        for part in objects_in(typed_field(candidate, "content", dict), "parts"):
+            self._add_part(part)
         self._count(typed_field(event, "usageMetadata", dict))
         if reason := candidate.get("finishReason"):
             self._end(str(reason), typed_field(candidate, "finishMessage", str))

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
-from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
+from swecli.llm.answer import (
+    Answer,
+    joined_text,
+    objects_in,
+    parse_cost,
+    parse_usage,
+    typed_field,
+)
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.llm.signed_thoughts import SignedThoughts
-from swecli.models.api_message import images_of
+from swecli.models.api_message import data_url, images_of
 from swecli.models.message import ApiMessage, ModelRequest
 from swecli.values import dataclass
 
@@ -80,17 +87,16 @@ class ChatDelta:
         thoughts_field = next(
             (name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), ""
         )
-        parts = typed_field(delta, "content", list)
         of_service = typed_field(delta, "provider_specific_fields", dict)
         return cls(
             thoughts=typed_field(delta, thoughts_field, str),
             thoughts_field=thoughts_field,
-            details=_objects(delta, "reasoning_details"),
-            signed=_objects(delta, "thinking_blocks"),
-            items=_objects(delta, "reasoning_items"),
+            details=objects_in(delta, "reasoning_details"),
+            signed=objects_in(delta, "thinking_blocks"),
+            items=objects_in(delta, "reasoning_items"),
             text_signatures=typed_field(of_service, "thought_signatures", list),
-            text=_text(delta.get("content")),
-            thinking="".join(_text(part.get("thinking")) for part in parts if _is_object(part)),
+            text=_text_in(delta, "content"),
+            thinking="".join(_text_in(part, "thinking") for part in objects_in(delta, "content")),
             refusal=typed_field(delta, "refusal", str),
             calls=_call_parts(delta),
         )
@@ -99,7 +105,9 @@ class ChatDelta:
 def _call_parts(delta: Mapping[str, Any]) -> list[CallPart]:
     calls = typed_field(delta, "tool_calls", list)
     parts = [
-        CallPart.parse(call, position) for position, call in enumerate(calls) if _is_object(call)
+        CallPart.parse(call, position)
+        for position, call in enumerate(calls)
+        if isinstance(call, dict)
     ]
     only_function = typed_field(delta, "function_call", dict)  # before there were tools
     if only_function:
@@ -168,7 +176,7 @@ class ChatAnswer(Answer):
 
     def read(self, event: dict[str, Any]) -> None:
         """Process a chunk or a `chat.completion` object."""
-        choices = _objects(event, "choices")
+        choices = objects_in(event, "choices")
         choice = next((choice for choice in choices if not choice.get("index")), {})
         groq = typed_field(event, "x_groq", dict)
         for usage in (choice.get("usage"), event.get("usage"), groq.get("usage")):
@@ -322,7 +330,9 @@ class OpenAIChat(NativeModel):
         if sent["role"] == "assistant" and wants_thoughts:
             sent["reasoning_content"] = self.profile.filler
         if images := images_of(message):
-            parts = [_image_part(image) for image in images]
+            parts = [
+                {"type": "image_url", "image_url": {"url": data_url(image)}} for image in images
+            ]
             sent["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.blocks_to_return(message):
             sent |= {name: value for name, value in fields.items() if name != "extra_content"}
@@ -343,11 +353,6 @@ def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, 
             separated.append(_INTERRUPTED_ANSWER)
         separated.append(message)
     return separated
-
-
-def _image_part(image: Mapping[str, Any]) -> dict[str, Any]:
-    url = f"data:{image['media_type']};base64,{image['data']}"
-    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _with_signatures(
@@ -396,15 +401,6 @@ def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
     return joined
 
 
-def _text(value: Any) -> str:
-    """Return a string, or the joined text of a list of parts."""
-    parts = value if isinstance(value, list) else [{"text": value}]
-    return "".join(typed_field(part, "text", str) for part in parts if isinstance(part, dict))
-
-
-def _objects(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    return [value for value in typed_field(holder, name, list) if isinstance(value, dict)]
-
-
-def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
+def _text_in(holder: Mapping[str, Any], name: str) -> str:
+    """Return a field that is a text, or the joined text of a list of parts."""
+    return typed_field(holder, name, str) or joined_text(holder, name, "text")

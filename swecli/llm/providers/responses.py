@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import Answer, parse_cost, parse_usage, typed_field
+from swecli.llm.answer import Answer, joined_text, parse_cost, parse_usage, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
-from swecli.models.api_message import calls_of, images_of
+from swecli.models.api_message import calls_of, data_url, images_of
 from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
@@ -114,10 +114,10 @@ class _ResponsesAnswer(Answer):
             self._begin_call(index, item)
             self._arguments(index, typed_field(item, "arguments", str), "done")
         if item.get("type") == "message":
-            self._text_if_missing(index, "text", _joined(item.get("content"), "text"))
-            self._text_if_missing(index, "refusal", _joined(item.get("content"), "refusal"))
+            self._text_if_missing(index, "text", joined_text(item, "content", "text"))
+            self._text_if_missing(index, "refusal", joined_text(item, "content", "refusal"))
         if item.get("type") == "reasoning":
-            thoughts = _joined(item.get("summary"), "text") or _joined(item.get("content"), "text")
+            thoughts = joined_text(item, "summary", "text") or joined_text(item, "content", "text")
             self._text_if_missing(index, "reasoning", thoughts)
 
     def _text_if_missing(self, index: int, name: str, text: str) -> None:
@@ -270,11 +270,7 @@ def _call_items(message: ApiMessage) -> list[dict[str, Any]]:
 
 def _image_parts(message: ApiMessage) -> list[dict[str, Any]]:
     return [
-        {
-            "type": "input_image",
-            "detail": "auto",
-            "image_url": f"data:{image['media_type']};base64,{image['data']}",
-        }
+        {"type": "input_image", "detail": "auto", "image_url": data_url(image)}
         for image in images_of(message)
     ]
 
@@ -289,7 +285,9 @@ def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]
         if item.get("type") == "message" and isinstance(content, str):
             texts.append(content)
         elif item.get("type") == "message":
-            texts.append(_joined(content, "text") or _joined(content, "refusal"))
+            texts.append(
+                joined_text(item, "content", "text") or joined_text(item, "content", "refusal")
+            )
         elif item.get("type") == "function_call":
             calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
     return "\n\n".join(filter(None, texts)), calls
@@ -300,9 +298,3 @@ def _parsed(arguments: Any) -> Any:
         return json.loads(arguments or "{}")
     except (TypeError, ValueError, RecursionError):
         return arguments
-
-
-def _joined(parts: Any, name: str) -> str:
-    """Return the joined texts of parts that have this field."""
-    listed = parts if isinstance(parts, list) else []
-    return "".join(typed_field(part, name, str) for part in listed if isinstance(part, dict))
