@@ -115,9 +115,11 @@ class FileDiff:
 
     def numbered_text(self) -> list[str]:
         """Return the lines of the diff, each hunk below its label."""
+        if not self.text:
+            return []
         lines: list[str] = []
         labels = iter(self.labels)
-        for line in self.text.splitlines():
+        for line in self.text.removesuffix("\n").split("\n"):
             if line.startswith("@@"):
                 lines += islice(labels, 1)
             lines.append(line)

@@ -329,8 +329,9 @@ async def test_what_names_no_piece_is_refused_with_what_there_is() -> None:
         with pytest.raises(SwecliError) as caught:
             await ctx.type(line)
         assert message in str(caught.value)
-    with pytest.raises(UsageError):
-        await ctx.type("/undo 1 a.txt")
+    for line in ("/undo 1 a.txt", "/undo a.txt"):
+        with pytest.raises(UsageError, match=r"/undo T\d FILE"):
+            await ctx.type(line)
     assert read() == BOTH
 
 
