@@ -68,12 +68,11 @@ class TurnHistory:
         """Return the history of a workspace, with versions of files beside the database, or None if the database is in
         memory. Its `recorder` is for the calls that change files. `own` are folders of swecli itself, which are not
         recorded."""
-        folder = versions_folder(sessions)
-        if folder is None:
+        database = sessions.database
+        if database.path is None:
             return None
-        database_path = str(folder.with_suffix(""))
-        excluded = [database_path, *(f"{folder}/" for folder in own)]
-        versions = FileVersions(root, folder, environ, excluded)
+        excluded = [str(database.path.absolute()), *(f"{folder}/" for folder in own)]
+        versions = FileVersions(root, versions_folder(database.path), environ, excluded)
         return cls(sessions, versions, ChangeRecorder(sessions, versions, jobs), jobs)
 
     def turns(self) -> list[tuple[int, str]]:
@@ -177,11 +176,11 @@ class TurnHistory:
         chosen = self._choose(files, overwrite)
         facts = self._retained_facts(first) if "conversation" in parts else []
         standing = self._find_standing(first)
-        earlier = [
+        earlier = dict.fromkeys(
             undone.piece
             for undone in self._changes.load_pieces(self._sessions.session)
             if undone.change.key in files.paths
-        ]
+        )
         step = self._sessions.undo.begin_undo(
             self._sessions.session,
             first,
@@ -191,7 +190,7 @@ class TurnHistory:
             facts,
             [str(line) for line in standing],
         )
-        return replace(self._complete(step, files), standing=standing, earlier=earlier)
+        return replace(self._complete(step, files), standing=standing, earlier=tuple(earlier))
 
     def redo(self, step: UndoStep, plan: RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput and StoreError like `undo`."""
@@ -234,14 +233,21 @@ class TurnHistory:
             restored = self._put_back(restored)
         self.recorder.forget(restored.changes)
         failed = [change.key for change in changes if change.path in restored.failed]
+        if step.is_piece and failed:
+            return restored, self._abandon(step)
         try:
-            if step.is_piece and failed:
-                self._sessions.undo.abandon(step)
-            else:
-                self._sessions.undo.finish(step, failed)
+            self._sessions.undo.finish(step, failed)
         except StoreError as error:  # all is done, and the next step finds that
             return restored, f"all is restored, but its end could not be stored: {error}"
         return restored, ""
+
+    def _abandon(self, step: OpenStep | UndoStep) -> str:
+        """Store that a step of a piece changed nothing. Returns why that could not be stored, "" if it was."""
+        try:
+            self._sessions.undo.abandon(step)
+        except StoreError as error:
+            return f"the next start tries it again, since that could not be stored: {error}"
+        return ""
 
     def _put_back(self, restored: Restored) -> Restored:
         """Revert what was restored of a piece, since another file of it was not."""

@@ -166,7 +166,7 @@ class PiecePlanner:
             raise BadInput(_refusal(f"a version cannot be stored in {folder}: {reason}")) from error
 
     def _require_changeable(self, path: str, file: TurnFile) -> None:
-        if not Path(path).is_relative_to(self._versions.root):
+        if not self._versions.is_inside(path):
             raise BadInput(_refusal(f"{file.name} is outside the workspace"))
         if Path(path).parent.resolve() != Path(path).parent:
             raise BadInput(_refusal(f"the folder of {file.name} is reached through a link"))

@@ -70,8 +70,7 @@ def plan_restore(
 def _can_be_placed(path: str, changed: Collection[str], versions: FileVersions) -> bool:
     """Return whether a file can be restored without making folders outside the workspace that no turn had made."""
     folder = Path(path).parent
-    is_inside = Path(path).is_relative_to(versions.root)
-    return is_inside or folder.is_dir() or str(folder) in changed
+    return versions.is_inside(path) or folder.is_dir() or str(folder) in changed
 
 
 @dataclass

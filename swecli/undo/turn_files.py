@@ -116,9 +116,11 @@ class FileDiff:
 
     def numbered_text(self) -> list[str]:
         """Return the lines of the diff, each hunk below its label."""
+        if not self.text:
+            return []
         lines: list[str] = []
         labels = iter(self.labels)
-        for line in self.text.splitlines():
+        for line in self.text.removesuffix("\n").split("\n"):
             if line.startswith("@@"):
                 lines += islice(labels, 1)
             lines.append(line)
@@ -135,11 +137,11 @@ class TurnFiles:
     @classmethod
     def open(cls, sessions: SessionManager) -> TurnFiles:
         """Open those of a session in its own folder. Raises BadInput if no versions are kept."""
-        folder = versions_folder(sessions)
-        if folder is None:
+        database = sessions.database.path
+        if database is None:
             raise BadInput("No file versions are kept: the database is in memory.")
         root = Path(sessions.session.working_directory)
-        return cls(sessions, FileVersions(root, folder, None))
+        return cls(sessions, FileVersions(root, versions_folder(database), None))
 
     def of_turn(self, number: int) -> list[TurnFile]:
         """Return the files that a turn changed, in the order of their first changes. A folder in which one of them lies
@@ -325,10 +327,9 @@ def known_encoding(file: TextFile | None) -> str:
     return file.encoding if file is not None and not file.text.isascii() else ""
 
 
-def versions_folder(sessions: SessionManager) -> Path | None:
-    """Return the folder of file versions beside the database, None if that is in memory."""
-    path = sessions.database.path
-    return None if path is None else Path(f"{path.absolute()}.versions")
+def versions_folder(database: Path) -> Path:
+    """Return the folder of file versions beside a database."""
+    return Path(f"{database.absolute()}.versions")
 
 
 def relative_name(root: Path, path: str) -> str:

@@ -74,6 +74,10 @@ class FileVersions:
         # found in the last scan; the folders among them have no other files
         self._ignored: list[str] = []
 
+    def is_inside(self, path: str) -> bool:
+        """Return whether a path is in the workspace."""
+        return Path(path).is_relative_to(self.root)
+
     def scan(self) -> dict[str, FileState]:
         """Return the state of every path that is not ignored, and store the contents of changed files.
 

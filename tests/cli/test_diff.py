@@ -32,6 +32,13 @@ def test_the_changes_of_a_turn_are_printed_with_numbered_hunks(run: Run) -> None
     assert (file["name"], file["hunks"]) == ("a.txt", ["hunk 1", "hunk 2"])
 
 
+def test_a_file_that_is_no_text_has_one_line(run: Run) -> None:
+    command = {"name": "run_command", "arguments": {"command": "printf '\\000' > image.bin"}}
+    model = script("s.json", {"text": "", "calls": [command]}, "Done.")
+    assert run("-p", "draw", "-m", model, "--mode", "auto").code == 0
+    assert run("diff").out == "image.bin: created · by commands\n"
+
+
 def test_what_does_not_exist_is_refused_in_one_line(run: Run) -> None:
     Path("a.txt").write_text(LINES)
     assert run("-p", "change it", "-m", changing_model(), "--mode", "edits").code == 0

@@ -231,6 +231,16 @@ async def test_files_that_a_command_created_removed_and_renamed_are_put_back() -
     assert Path("old.txt").stat().st_mode & 0o777 == 0o755
 
 
+async def test_the_undo_of_a_turn_names_a_renamed_file_that_was_put_back_before_once() -> None:
+    Path("here.txt").write_text("to be moved\n")
+    ctx = ScriptedContext(await runtime_with(shell("mv here.txt there.txt")))
+    await ctx.type("/undo T1 there.txt")
+    assert "Taken back before, and with it now: there.txt.\n" in await ctx.type("/undo")
+    await ctx.type("/redo")
+    await ctx.type("/redo")
+    assert read("there.txt") == "to be moved\n"
+
+
 async def test_a_renamed_folder_is_put_back_file_by_file() -> None:
     Path("old").mkdir()
     for name in ("one", "two", "empty"):
@@ -329,8 +339,9 @@ async def test_what_names_no_piece_is_refused_with_what_there_is() -> None:
         with pytest.raises(SwecliError) as caught:
             await ctx.type(line)
         assert message in str(caught.value)
-    with pytest.raises(UsageError):
-        await ctx.type("/undo 1 a.txt")
+    for line in ("/undo 1 a.txt", "/undo a.txt"):
+        with pytest.raises(UsageError, match=r"/undo T\d FILE"):
+            await ctx.type(line)
     assert read() == BOTH
 
 

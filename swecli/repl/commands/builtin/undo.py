@@ -64,7 +64,7 @@ async def _undo(ctx: CommandContext, args: str) -> None:
     if word and not (word.isdecimal() and 1 <= int(word) <= turns):
         raise UsageError(
             f"{word!r} is not a number of turns to undo: this session has {turns}.",
-            "Use /undo, /undo 2 or /undo files",
+            f"Use /undo, /undo 2, /undo files, or /undo T{turns} FILE for one file",
         )
     await ctx.wait_for_background()
     if await _was_changed_elsewhere(ctx):
@@ -255,7 +255,7 @@ def _parse_args(args: str) -> tuple[str, Collection[str]]:
     if len(others) > 1:
         raise UsageError(
             f"{' '.join(others)!r} is more than one turn or part.",
-            f"Parts are: {', '.join(UNDO_PARTS)}",
+            f"Parts are: {', '.join(UNDO_PARTS)}. One file: /undo T7 FILE",
         )
     parts = [part for part in UNDO_PARTS if part in words]
     return "".join(others), parts or UNDO_PARTS
