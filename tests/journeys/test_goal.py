@@ -123,6 +123,7 @@ class TestWithoutAScreen:
             (("-p", "--goal", ""), 2, "--goal has no value"),
             (("-p", "--goal", "  "), 2, "The goal is empty"),
             (("--goal", "true", "fix it"), 2, "--goal needs -p"),
+            (("-p", "fix it", "--goal-turns", "3"), 2, "--goal-turns needs --goal"),
             (("-p", "--goal", "true", "--goal-turns", "no"), 42, "--goal-turns: 'no' is not"),
             (("-p", "--goal", "true", "--json-schema", "s.json"), 2, "cannot be used together"),
             (("-p", "--goal", "true", "--input-format", "stream-json"), 2, "takes one prompt"),
@@ -178,6 +179,17 @@ class TestUndoAfterADeath:
         assert 'Undone: "fix it" and ' in printed
         assert Path("app.py").read_text() == "0\n"
         assert not Path("tries").exists()
+        assert context.runtime.session.interactions == 0
+
+    def test_a_goal_that_was_killed_before_its_first_turn_is_undone(self) -> None:
+        command = "touch begun; sleep 5013"
+        running = start_process("-p", "--goal", command, "-m", script("s.json"), *FLAGS)
+        wait_until(Path("begun").exists)
+        running.kill()
+        running.communicate()
+        assert none_is_left("sleep 5013")
+        context = ScriptedContext(make_runtime(resume="", mode="edits"))
+        assert f'Undone: "/goal {command}".' in asyncio.run(context.type("/undo goal"))
         assert context.runtime.session.interactions == 0
 
     def test_on_a_full_disk_nothing_is_lost_and_a_later_undo_restores_the_rest(self) -> None:
