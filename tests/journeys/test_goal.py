@@ -21,6 +21,9 @@ from tests.support.command_context import ScriptedContext
 from tests.support.processes import none_is_left, processes_running
 from tests.support.runtime import make_runtime
 from tests.support.shell import ROOT, script, start_process, swecli, wait_for_exit
+from tests.support.strict_provider import Call, Reply, StrictProvider
+from tests.support.strict_provider.script import Script
+from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -157,6 +160,29 @@ class TestWithoutAScreen:
         assert done.code == 130
         assert "goal stopped · 0 turns · $0.00" in done.err
         assert none_is_left("sleep 5011")
+
+
+@pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
+def test_over_a_wire_a_goal_is_met_and_its_price_is_that_of_its_turns(model: str) -> None:
+    replies: Script = [
+        Reply("I cannot."),
+        Reply(calls=(Call("run_command", {"command": "touch done", "access": "write"}),)),
+        Reply("Now it is there."),
+    ]
+    with StrictProvider(replies) as server:
+        done = swecli(
+            "-p", "make it", "--goal", "echo it is missing; test -f done", "-m", model, *FLAGS,
+            "--output-format", "json", environ=server.environ(),
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        assert server.refusals == []
+        first, second = str(server.bodies[0]), str(server.bodies[1])
+    assert "make it" in first
+    assert "it is missing" in first
+    assert "The goal is not met yet" in second
+    result = done.json
+    assert result["goal"]["cost"] == pytest.approx(result["total_cost_usd"])
+    assert result["goal"]["cost"] > 0
 
 
 class TestUndoAfterADeath:
