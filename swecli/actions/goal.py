@@ -206,21 +206,21 @@ class GoalRun:
     async def _take_turns(self, command: GoalCommand) -> GoalEnded:
         goal = self.goal
         await self._store_query(goal.prompt or goal.line, is_own=bool(goal.prompt))
-        run, has_flapped = await self._check(command)
+        run = await self._check(command)
         if run.refusal:
             return self._end(GoalOutcome.REFUSED, run.refusal)
-        self._show_check(run, has_flapped=has_flapped)
+        self._show_check(run)
         if run.passed:
             return self._end(GoalOutcome.MET_BEFORE)
         while True:
-            report = await self._take_turn(self._prepare(run, has_flapped=has_flapped))
+            report = await self._take_turn(self._prepare(run))
             if report.is_last:
                 self.failure = report.failed
                 return self._end(GoalOutcome.FAILED)
-            run, has_flapped = await self._check(command)
+            run = await self._check(command)
             if run.refusal:
                 return self._end(GoalOutcome.REFUSED, run.refusal)
-            self._show_check(run, report.files, has_flapped=has_flapped)
+            self._show_check(run, report.files)
             if run.passed:
                 return self._end_met()
             if self._turns >= goal.turns:
@@ -241,20 +241,14 @@ class GoalRun:
             with suppress(StoreError):
                 self.runtime.sessions.drop_query()
 
-    async def _check(self, command: GoalCommand) -> tuple[CommandRun, bool]:
-        """Run the command, and once more if it passes: one that passes and fails at random would end the goal by
-        chance. Returns the last run, and whether the one before it passed."""
-        with (
-            self.face.working(f"Running {one_line(self.goal.command, _MAX_QUOTED)}"),
-            self._recorded(),
-        ):
-            run = await command.run()
-            has_passed = run.passed
-            if has_passed:
-                run = await command.run()
+    async def _check(self, command: GoalCommand) -> CommandRun:
+        """Run the command, and keep what it says when it fails."""
+        label = f"Running {one_line(self.goal.command, _MAX_QUOTED)}"
+        with self.face.working(label), self._recorded():
+            run = await command.check()
         if not run.passed:
             self._outputs.append(run.text)
-        return run, has_passed and not run.passed
+        return run
 
     def _recorded(self) -> AbstractContextManager[None]:
         """Return what lets the changes of the command belong to the first turn, if that has not begun."""
@@ -263,9 +257,7 @@ class GoalRun:
             return nullcontext()
         return history.recorder.before_turn(self.runtime.session.interactions + 1)
 
-    def _show_check(
-        self, run: CommandRun, files: Sequence[ChangedFile] = (), *, has_flapped: bool
-    ) -> None:
+    def _show_check(self, run: CommandRun, files: Sequence[ChangedFile] = ()) -> None:
         self.face.show(
             GoalChecked(
                 turn=self._turns,
@@ -276,19 +268,19 @@ class GoalRun:
                 line="" if run.passed else run.line,
                 files=tuple(files),
                 cost=self._cost,
-                has_flapped=has_flapped,
+                has_flapped=run.has_flapped,
                 is_confined=run.is_confined,
             )
         )
 
-    def _prepare(self, run: CommandRun, *, has_flapped: bool) -> Turn:
+    def _prepare(self, run: CommandRun) -> Turn:
         """Return the next turn, whose message holds the output of the command."""
         goal = self.goal
         state = _NOT_MET if self._turns else _BEGUN
         parts = [_TASK.format(state=state, command=goal.command)]
         if self._turns and goal.prompt:  # which may have left the window
             parts += [_REQUEST, goal.prompt]
-        if has_flapped:
+        if run.has_flapped:
             parts.append(_FLAPPED)
         parts += [_RESULT, run.text]
         text = "\n".join(parts)

@@ -39,6 +39,7 @@ class CommandRun:
     line: str = ""
     refusal: str = ""
     is_confined: bool = False  # what it printed may come of the sandbox
+    has_flapped: bool = False  # it failed, and had passed at once before
 
     @property
     def passed(self) -> bool:
@@ -86,6 +87,15 @@ class GoalCommand:
     ask: Ask
     _answers: dict[str, Decision] = field(default_factory=dict)  # by the reason of the question
     _runs: int = 0
+
+    async def check(self) -> CommandRun:
+        """Run the command, and once more if it passes: one that passes and fails at random would end the goal by
+        chance. Returns the last run."""
+        first = await self.run()
+        if not first.passed:
+            return first
+        second = await self.run()
+        return replace(second, has_flapped=not second.passed)
 
     async def run(self) -> CommandRun:
         """Run the command in the workspace."""

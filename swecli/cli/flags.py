@@ -315,6 +315,11 @@ def parse_run(argv: Sequence[str]) -> argparse.Namespace:
                 raise UsageError(f"--{flag} needs -p.", "Add -p, or leave it out.")
         if args.goal:
             raise UsageError("--goal needs -p.", "In a session: /goal COMMAND")
+    if args.headless and not args.goal:
+        for name in ("goal_turns", "goal_budget_usd", "goal_minutes"):
+            if getattr(args, name):
+                flag = name.replace("_", "-")
+                raise UsageError(f"--{flag} needs --goal.", "Add --goal COMMAND, or leave it out.")
     if args.goal and args.json_schema:
         raise UsageError("--goal and --json-schema cannot be used together.", "Use one of them.")
     if args.goal and args.input_format == "stream-json":

@@ -65,7 +65,7 @@ class GoalChecked(Event):
         else:
             parts.append(f"not met: {self.line}")
         if self.is_confined:
-            parts.append("perhaps because of the sandbox, which has no network")
+            parts.append("perhaps because of the sandbox")
         if self.turn:
             changes = name_changes([file for file in self.files if not file.is_ignored])
             parts.append(f"changed {changes}" if changes else "no file changed")

@@ -21,6 +21,9 @@ from tests.support.command_context import ScriptedContext
 from tests.support.processes import none_is_left, processes_running
 from tests.support.runtime import make_runtime
 from tests.support.shell import ROOT, script, start_process, swecli, wait_for_exit
+from tests.support.strict_provider import Call, Reply, StrictProvider
+from tests.support.strict_provider.script import Script
+from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -123,6 +126,7 @@ class TestWithoutAScreen:
             (("-p", "--goal", ""), 2, "--goal has no value"),
             (("-p", "--goal", "  "), 2, "The goal is empty"),
             (("--goal", "true", "fix it"), 2, "--goal needs -p"),
+            (("-p", "fix it", "--goal-turns", "3"), 2, "--goal-turns needs --goal"),
             (("-p", "--goal", "true", "--goal-turns", "no"), 42, "--goal-turns: 'no' is not"),
             (("-p", "--goal", "true", "--json-schema", "s.json"), 2, "cannot be used together"),
             (("-p", "--goal", "true", "--input-format", "stream-json"), 2, "takes one prompt"),
@@ -158,6 +162,29 @@ class TestWithoutAScreen:
         assert none_is_left("sleep 5011")
 
 
+@pytest.mark.parametrize("model", [f"openai/{OPENAI_MODEL}", f"anthropic/{ANTHROPIC_MODEL}"])
+def test_over_a_wire_a_goal_is_met_and_its_price_is_that_of_its_turns(model: str) -> None:
+    replies: Script = [
+        Reply("I cannot."),
+        Reply(calls=(Call("run_command", {"command": "touch done", "access": "write"}),)),
+        Reply("Now it is there."),
+    ]
+    with StrictProvider(replies) as server:
+        done = swecli(
+            "-p", "make it", "--goal", "echo it is missing; test -f done", "-m", model, *FLAGS,
+            "--output-format", "json", environ=server.environ(),
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        assert server.refusals == []
+        first, second = str(server.bodies[0]), str(server.bodies[1])
+    assert "make it" in first
+    assert "it is missing" in first
+    assert "The goal is not met yet" in second
+    result = done.json
+    assert result["goal"]["cost"] == pytest.approx(result["total_cost_usd"])
+    assert result["goal"]["cost"] > 0
+
+
 class TestUndoAfterADeath:
     def test_a_goal_of_twelve_turns_is_undone_after_a_kill(self) -> None:
         Path("app.py").write_text("0\n")
@@ -178,6 +205,17 @@ class TestUndoAfterADeath:
         assert 'Undone: "fix it" and ' in printed
         assert Path("app.py").read_text() == "0\n"
         assert not Path("tries").exists()
+        assert context.runtime.session.interactions == 0
+
+    def test_a_goal_that_was_killed_before_its_first_turn_is_undone(self) -> None:
+        command = "touch begun; sleep 5013"
+        running = start_process("-p", "--goal", command, "-m", script("s.json"), *FLAGS)
+        wait_until(Path("begun").exists)
+        running.kill()
+        running.communicate()
+        assert none_is_left("sleep 5013")
+        context = ScriptedContext(make_runtime(resume="", mode="edits"))
+        assert f'Undone: "/goal {command}".' in asyncio.run(context.type("/undo goal"))
         assert context.runtime.session.interactions == 0
 
     def test_on_a_full_disk_nothing_is_lost_and_a_later_undo_restores_the_rest(self) -> None:
