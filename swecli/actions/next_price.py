@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from swecli.agent.context_control import ContextControl, Meter
 from swecli.llm.price_table import cost_of
 from swecli.models.counts import format_tokens
 from swecli.models.json_value import JsonObject
@@ -14,7 +15,6 @@ from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
-    from swecli.agent.context_control import Meter
     from swecli.llm.profile import Profile
 
 _FIXED = ("tools", "system", "instructions")  # parts of a request that no reduction changes
@@ -22,7 +22,7 @@ _FIXED = ("tools", "system", "instructions")  # parts of a request that no reduc
 
 @dataclass(frozen=True, slots=True)
 class NextPrice:
-    """The price of the next request without its answer and without what is typed."""
+    """The price of the next request without its answer and without what is typed, in US dollars."""
 
     model: str
     window: str
@@ -30,11 +30,9 @@ class NextPrice:
     cached: int  # of these, what is taken to be in the provider's cache
     assumption: str  # why so much, or so little, of it is
     is_written: bool  # whether the rest is written to the cache, which may have a price of its own
-    cost: float | None  # US dollars; None if a price is not known
+    cost: float | None  # None if a price is not known
     uncached_cost: float | None  # the same if nothing is in the cache
-    output_price: (
-        float | None
-    )  # US dollars for a million tokens of the answer; None if it is not known
+    output_price: float | None  # of a million tokens of the answer; None if it is not known
 
     def to_json(self) -> JsonObject:
         """Return the price as plain JSON."""
@@ -44,7 +42,7 @@ class NextPrice:
     def short(self) -> str:
         """The price as it is shown beside the prompt."""
         if self.cost is None:
-            return "price of the next not known"
+            return "next: price not known"
         return f"next at least {format_dollars(self.cost)}"
 
     @property
@@ -72,9 +70,6 @@ class NextPrice:
 
 def price_next(agent: Agent) -> NextPrice:
     """Return the price of the next request of the current session. Nothing is sent or stored."""
-    # late: not needed to show a price
-    from swecli.agent.context_control import ContextControl
-
     profile = agent.model.profile
     meter = ContextControl(agent).meter()
     cached, assumption = _assume_cached(agent, profile, meter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from swecli.agent.agent import Agent
+from swecli.agent.context_control import ContextControl
 from swecli.context.brought_back import quote_turn
 from swecli.context.outline import MAX_TURNS
 from swecli.models.errors import BadInput
@@ -39,10 +40,7 @@ class LeftTurns:
     @property
     def session(self) -> Session:
         """The current session. Raises BadInput before its first turn."""
-        session = self._sessions.current_session
-        if session is None or not session.interactions:
-            raise BadInput("Nothing has been sent in this session yet.", "Say something first.")
-        return session
+        return ContextControl(self._agent).session
 
     def outline(self) -> LeftOutline:
         """Return the turns that the next request leaves out. As many are read as an outline can list, however long the
@@ -62,14 +60,14 @@ class LeftTurns:
 
     def read(self, number: int) -> str:
         """Return a turn as a request quotes it. Raises BadInput if there is none of this number."""
-        self._require_turn(number)
+        self.session.resolve_turn(f"T{number}")
         return quote_turn(number, self._sessions.read_turn(number)).text
 
     def bring_back(self, number: int) -> int:
         """Send a turn again with the next request, and return its tokens there. Raises BadInput if it is sent anyway,
         or if there is no room for all of it beside what else is sent."""
         self._sessions.require_current()
-        self._require_turn(number)
+        self.session.resolve_turn(f"T{number}")
         if number not in self._left():
             raise BadInput(f"T{number} is sent with the next request anyway.")
         session = self.session
@@ -99,13 +97,6 @@ class LeftTurns:
         if number not in self.session.context.brought_back:
             raise BadInput(f"T{number} was not brought back.")
         self._sessions.context.leave_out(self.session, [number])
-
-    def _require_turn(self, number: int) -> None:
-        if not 1 <= number <= self.session.interactions:
-            raise BadInput(
-                f"There is no turn T{number} in this session.",
-                f"Its newest is T{self.session.interactions}.",
-            )
 
     def _left(self) -> list[int]:
         """Return the numbers of the turns that are in the next request neither by the window nor pinned, ascending."""

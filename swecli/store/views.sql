@@ -100,7 +100,8 @@ SELECT
   reasoning AS tokens_reasoning,
   cost AS cost, -- US dollars, NULL if unknown
   round(duration_ms / 1000.0, 3) AS seconds,
-  created_at AS created_at
+  created_at AS created_at,
+  json_extract(extra, '$.parts') AS parts -- what it consisted of, in our tokens, as JSON; NULL if that is not stored
 FROM model_request;
 
 CREATE VIEW reductions AS -- one row for each change of bytes that were already sent

@@ -105,7 +105,7 @@ async def test_an_unknown_price_is_said_with_the_tokens() -> None:
     price = with_price(await runtime_after(1), {})
     assert price.cost is None
     assert price.lines[0].startswith("The next request: price not known (")
-    assert price.short == "price of the next not known"
+    assert price.short == "next: price not known"
 
 
 async def test_the_price_names_the_window_that_it_is_for() -> None:

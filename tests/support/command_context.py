@@ -12,6 +12,7 @@ from swecli.models.events import Event
 from swecli.repl.background import Background
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.commands.registry import CommandTable
+from swecli.repl.footer import Footer
 from swecli.repl.input.action_list import ActionList
 from swecli.repl.input.question import Option
 from swecli.repl.line_queue import LineQueue
@@ -40,6 +41,7 @@ class ScriptedContext(CommandContext):
         )
         self.theme = Theme("auto", {})
         self.left = False
+        self.footer = Footer(runtime.agent.model.name, "ask", "5")
         self.draft = ""
         self.detailed: list[list[str]] = []
         self.waited_for_background = 0
@@ -82,6 +84,9 @@ class ScriptedContext(CommandContext):
 
     def start_learning(self, interaction: int) -> None:
         self.learned.append(interaction)
+
+    def measure_next(self) -> None:
+        pass
 
     async def pick(
         self, title: str, options: Sequence[tuple[str, str]], details: Sequence[Sequence[str]] = ()

@@ -116,3 +116,31 @@ def test_a_fork_keeps_the_context_log_and_the_export_has_messages(run: Run) -> N
     assert [row["how"] for row in run("context", "log", "--json").json] == before
     Path("out.json").write_text(run("sessions", "export", session).out)
     assert json.loads(Path("out.json").read_text())["messages"]
+
+
+def test_a_turn_that_left_is_listed_and_sent_again_with_the_next_prompt(run: Run) -> None:
+    talk(run, "the marker is KIWI", "two", "three", "four")
+    left = run("context", "left", "--json").json
+    assert [turn["turn"] for turn in left["turns"]] == [1, 2]
+    printed = run("context", "left").out
+    assert '"the marker is KIWI"' in printed
+    assert "swecli context back T2 sends it again" in printed
+    assert "user: the marker is KIWI" in run("context", "left", "T1").out
+    assert run("context", "back", "T1", "--json").json["brought_back"] == [1]
+    assert "brought back 1" in run("context", "show").out
+    model = script("more.json", "ok", "ok")
+    run("-p", "five", "-c", "-m", model)
+    assert "The user brings back turn T1" in run("context", "prompt", "full T5").out
+    assert "brought back" not in run("context", "show").out
+
+
+def test_a_turn_that_cannot_be_brought_back_is_named_in_one_line(run: Run) -> None:
+    talk(run, "one", "two", "three", "four")
+    for words, reason in (
+        (("back", "T9"), "There is no turn T9 in this session."),
+        (("back", "T4"), "T4 is sent with the next request anyway."),
+        (("back", "T1", "--off"), "T1 was not brought back."),
+        (("left", "seven"), "'seven' is not a turn."),
+    ):
+        outcome = run("context", *words)
+        assert (outcome.code, reason in outcome.complaint) == (42, True), outcome.err

@@ -51,12 +51,12 @@ async def test_a_turn_is_shown_and_the_list_stays(left: Runtime) -> None:
 async def test_b_sends_a_turn_again_and_again_takes_that_back(left: Runtime) -> None:
     ctx = ScriptedContext(left, "3 b")
     assert "T1 goes with your next message (" in await ctx.type("/window left")
-    assert left.session.context.brought_back == (1,)
+    assert list(left.session.context.brought_back) == [1]
     assert "T1 goes with it again, this once" in await ctx.type("/context")
     ctx.will_pick("3 b")
     assert "T1 is not sent again" in await ctx.type("/window left")
     assert "goes with your next message" in ctx.offered[-1][2][1]
-    assert left.session.context.brought_back == ()
+    assert not left.session.context.brought_back
 
 
 async def test_p_pins_a_turn(left: Runtime) -> None:
