@@ -41,7 +41,10 @@ _RAN_INSIDE = (
 )
 
 
-_ITS_PORTS = " Commands in the sandbox reach its ports, a browser does not: for one, start it with access: outside."
+_OF_JOBS = (
+    " Commands in the sandbox reach its ports, a browser does not: for one, start it with access: outside. "
+    "It cannot commit."
+)
 _READ_ONLY = "[this ran where nothing can be written. If that is why it failed, send it again with access: write]"
 _WANTED_TO_WRITE = "It was stopped when it wanted to write."
 
@@ -202,7 +205,7 @@ async def _start_job(
         f"Its end will be reported. kill %{number} ends it."
     )
     if ctx.commands.profile is not None:
-        text += _ITS_PORTS
+        text += _OF_JOBS
     if printed:
         text += f" Output until now:\n{printed}"
     display = Display(title=f"runs in the background as job {number}", body=printed)
