@@ -68,12 +68,13 @@ class Verification:
 @dataclass(frozen=True, slots=True)
 class Verifier:
     """Asks a model about claims, until it has used `tokens`. `rules` are the project's own, and `change` is what
-    is said of the change in each request (None: the code is judged as it is)."""
+    is said of the change in each request (None: the code is judged as it is), with its author's words, `intent`."""
 
     examiner: Examiner
     store: ReviewStore
     sources: Sources
     change: str | None = None
+    intent: str = ""
     rules: Mapping[str, str] = field(default_factory=dict)
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
     max_cost: float | None = None  # in US dollars, before a request that is not made
@@ -92,16 +93,7 @@ class Verifier:
         self.store.update(judged, "check", self.model.name)
         for name, earlier_id in result.duplicates.items():
             self.store.merge(name, earlier_id)
-        counts = Counter(finding.verdict for finding in judged)
-        event = FindingsJudged(
-            counts["introduced"] + counts["confirmed"],
-            counts["refuted"],
-            counts["cannot_tell"],
-            counts["pre_existing"],
-            counts["intended"],
-            judged,
-        )
-        return event, result
+        return count_verdicts(judged), result
 
     def _apply(self, finding: Finding, judgement: Judgement, *, again: bool) -> Finding:
         """Return the finding with a verdict. One that was gone and stands is found by what the verifier quotes from
@@ -192,7 +184,7 @@ class Verifier:
             failure = Judgement("cannot_tell", why=error.message, by="failure")
             result.judgements = {finding.id: failure for finding in batch} | result.judgements
             return False
-        hearing = Hearing(self.sources, dialogue.shown, self.change)
+        hearing = Hearing(self.sources, dialogue.shown, self.intent)
         rows = reversed(dialogue.answer.get("judgements", []))  # the first of each id counts
         answers: dict[str, JsonObject] = {row["id"]: row for row in rows}
         for finding in batch:
@@ -223,6 +215,19 @@ class Verifier:
         spec = _verdict_spec(is_change=self.change is not None)
         left = self.cost_left(result)
         return await self.examiner.ask(label, messages, self.sources, spec, result.spend, left)
+
+
+def count_verdicts(findings: Sequence[Finding]) -> FindingsJudged:
+    """Return the event about findings that were checked."""
+    counts = Counter(finding.verdict for finding in findings)
+    return FindingsJudged(
+        counts["introduced"] + counts["confirmed"],
+        counts["refuted"],
+        counts["cannot_tell"],
+        counts["pre_existing"],
+        counts["intended"],
+        tuple(findings),
+    )
 
 
 def _verdict_spec(*, is_change: bool) -> ToolSpec:

@@ -21,8 +21,14 @@ from swecli.review.judge.ledger import recheck
 from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.prove import Prover, find_intended
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
-from swecli.review.read.part_message import describe_change
+from swecli.review.judge.verify import (
+    MIN_TOKENS,
+    TOKEN_SHARE,
+    Verification,
+    Verifier,
+    count_verdicts,
+)
+from swecli.review.read.part_message import describe_change, shorten_intent
 from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.github import PullState
 from swecli.review.target.plan import Plan, build_plan
@@ -138,7 +144,7 @@ class ReviewJob:
         event, result = await verifier.check(claims, {finding.id for finding in reported})
         if self.prover is not None:
             await self._prove(verifier, self.prover, result)
-            event = replace(event, findings=tuple(store.get(one.id) for one in event.findings))
+            event = count_verdicts([store.get(finding.id) for finding in event.findings])
         return event, result
 
     async def _prove(self, verifier: Verifier, prover: Prover, result: Verification) -> None:
@@ -202,7 +208,8 @@ async def _make_job(
     )
     verifier = _make_verifier(agent, store, target.sources, sessions)
     if target.diffs or target.deleted:
-        verifier = replace(verifier, change="\n".join(describe_change(plan)))
+        change = "\n".join(describe_change(plan))
+        verifier = replace(verifier, change=change, intent=shorten_intent(target.intent))
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole
