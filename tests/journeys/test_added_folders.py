@@ -182,9 +182,12 @@ async def test_it_is_kept_with_the_session_and_named_when_that_is_resumed(lib: P
     again = make_runtime(resume=session)
     assert f"added to this session: {lib} (read only) (/add-dir)" in again.notices
     assert [folder.path for folder in again.agent.permissions.usable_folders] == [str(lib)]
-    again.sessions.fork()
-    assert again.agent.permissions.usable_folders == (), "a fork does not have it"
-    again.new_session()
+    forked = await ScriptedContext(again, width=200).type("/fork")
+    assert f"not added to this session: {lib} (/add-dir)" in forked
+    assert again.agent.permissions.usable_folders == ()
+    again.resume(session)
+    begun = await ScriptedContext(again, width=200).type("/new")
+    assert f"not added to this session: {lib} (/add-dir)" in begun
     assert again.agent.permissions.usable_folders == ()
     again.close()
 
