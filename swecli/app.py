@@ -479,7 +479,7 @@ def _assemble(
         ),
         counter=counter,
         condense_model=condense_model,
-        try_make=lambda name: try_make_model(name, runtime.settings, start.environ),
+        make_model=lambda name: make_model(name, runtime.settings, start.environ),
     )
     notices = [*project().notices, *tool_notices]
     if problem:

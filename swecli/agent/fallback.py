@@ -9,12 +9,18 @@ from dataclasses import dataclass, field
 from swecli.agent.context_fitter import ContextFitter
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel, budget_problem
-from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
+from swecli.models.errors import (
+    AuthFailed,
+    ModelNotFound,
+    ProviderError,
+    SwecliError,
+    Unavailable,
+)
 from swecli.models.events import ModelChanged, PassedOver
 from swecli.models.message import ModelRequest, ToolSpec
 
-TryMake = Callable[[str], tuple[ChatModel | None, str]]
-"""Returns the model of a name and "", or None and why there is none."""
+MakeModel = Callable[[str], ChatModel]
+"""Returns the model of a name. Raises SwecliError if there is none, or it lacks its key."""
 
 
 @dataclass(slots=True)
@@ -22,7 +28,7 @@ class Fallback:
     """The models that one turn may go on with, in their order."""
 
     names: Sequence[str]
-    try_make: TryMake
+    make: MakeModel
     fitter: ContextFitter
     """Of the turn's requests, which it fits to another model from then on."""
     specs_of: Callable[[ChatModel], list[ToolSpec]]
@@ -58,12 +64,14 @@ class Fallback:
         while self._next < len(self.names) and request is not None:
             name = self.names[self._next]
             self._next += 1
-            # in a thread: a server on this machine is asked for its models
-            model, problem = await asyncio.to_thread(self.try_make, name)
-            if model is not None:
-                problem = self._why_not(model, failed, request)
-            if model is None or problem:
-                self._passed_over.append(PassedOver(name, problem))
+            try:
+                # in a thread: a server on this machine is asked for its models
+                model = await asyncio.to_thread(self.make, name)
+            except SwecliError as problem:
+                self._passed_over.append(PassedOver(name, problem.message))
+                continue
+            if reason := self._why_not(model, failed, request):
+                self._passed_over.append(PassedOver(name, reason))
                 continue
             counter = TokenCounter(model.profile.encoding, exact=False)
             self.fitter.use(model, counter, self.specs_of(model))

@@ -72,7 +72,7 @@ async def test_a_turn_goes_on_with_the_next_model_and_one_line_says_so() -> None
     assert text_of(events) == "From the second."
     [changed] = changes(events)
     assert (changed.failed, changed.model) == ("openai/gpt-4.1", "second")
-    assert changed.describe().endswith("· this turn goes on with second")
+    assert changed.describe().startswith("this turn goes on with second: http://127.0.0.1")
     assert "is overloaded" in changed.describe()
     assert isinstance(events[-1], TurnFinished)
     assert not second.refusals
