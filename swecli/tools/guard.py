@@ -136,7 +136,8 @@ class Guard:
 
     def for_added(self, folder: AddedFolder) -> Guard:
         """Return the guard of an added folder, for paths relative to it."""
-        inner = self.for_folder(Path(folder.path))
+        allowed = {relative_to(folder, path) for path in self._allowed if folder.holds(path)}
+        inner = self.for_folder(Path(folder.path)).allowing(allowed)
         inner._is_added = True
         return inner
 
