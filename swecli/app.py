@@ -72,7 +72,7 @@ class Runtime:
     notices: list[str]
     auto_confirmed: bool = False
     is_open_elsewhere: bool = False  # the session, in another process, when it was opened here
-    _folders_of_run: tuple[AddedFolder, ...] = ()  # that each session of the run has
+    _folders_of_run: tuple[AddedFolder, ...] = ()  # that each new session of the run has
     _place: ProjectPlace | None = None  # None: not looked at yet
     _learning: LearningService | None = None
     _memory: PlaybookMemory | None = None
@@ -311,8 +311,8 @@ class Runtime:
         return removed
 
     def add_folders_of_run(self) -> None:
-        """Add the folders that the flags of the run name, to this session and to each that is begun later. Raises
-        BadInput, StoreError."""
+        """Add the folders that the flags of the run name, to this session and to each new one. Raises BadInput,
+        StoreError."""
         if not self.start.add_dirs:
             return
         # late: as above
@@ -500,7 +500,7 @@ def _assemble(
         ),
         counter=counter,
         condense_model=condense_model,
-        try_make=lambda name: try_make_model(name, runtime.settings, start.environ),
+        make_model=lambda name: make_model(name, runtime.settings, start.environ),
     )
     notices = [*project().notices, *tool_notices]
     if problem:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from swecli.agent.calls import CallRunner, Toolkit
 from swecli.agent.chat import Chat
 from swecli.agent.context_fitter import ContextFitter
-from swecli.agent.fallback import Fallback, TryMake
+from swecli.agent.fallback import Fallback, MakeModel
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
@@ -52,7 +52,7 @@ _MIN_ROOM = 500  # tokens
 class Agent:
     """One model, one workspace, one set of tools. `condense_model`, if set, writes summaries and titles; `thinking` is
     the reasoning effort that the user set in this run, or ""; `counter` replaces one of the model's encoding;
-    `try_make` makes the models of the setting `fallback` (None: none of them is asked)."""
+    `make_model` makes the models of the setting `fallback` (None: none of them is asked)."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Agent:
         counter: TokenCounter | None = None,
         condense_model: ChatModel | None = None,
         thinking: str = "",
-        try_make: TryMake | None = None,
+        make_model: MakeModel | None = None,
     ) -> None:
         self.model = model
         access = ModelAccess(self._is_offered, lambda text: self.counter.count(text))
@@ -79,7 +79,7 @@ class Agent:
         self.observed = ModelLimits()
         self.notes: list[str] = []  # for the next query, such as the output of a shared shell line
         self.thinking = thinking
-        self._try_make = try_make
+        self._make_model = make_model
         self._overloaded: set[str] = set()  # names of models that were so when asked last
         self._reopen = ""
         self._has_more = False  # strategies that the prompt has no room for
@@ -190,9 +190,9 @@ class Agent:
 
     def _make_fallback(self, fitter: ContextFitter) -> Fallback | None:
         names = self.settings.fallback
-        if self._try_make is None or not names:
+        if self._make_model is None or not names:
             return None
-        return Fallback(names, self._try_make, fitter, self._specs_of, self._overloaded)
+        return Fallback(names, self._make_model, fitter, self._specs_of, self._overloaded)
 
     @contextmanager
     def _run_with(self, fitter: ContextFitter) -> Iterator[None]:
@@ -254,7 +254,7 @@ class Agent:
             builder,
             condense_model=self.condense_model,
             thinking=self.thinking,
-            try_make=self._try_make,
+            make_model=self._make_model,
         )
         # late: most turns start no task
         from swecli.agent.task import task_prompt, task_result

@@ -9,13 +9,30 @@ from dataclasses import field
 from swecli.agent.context_fitter import ContextFitter
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel, budget_problem
-from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
-from swecli.models.events import ModelChanged, PassedOver
+from swecli.models.errors import (
+    AuthFailed,
+    ModelNotFound,
+    OutputLimitReached,
+    ProviderError,
+    SwecliError,
+    Unavailable,
+    UnsupportedFeature,
+)
+from swecli.models.events import Event, ModelChanged, PassedOver
 from swecli.models.message import ModelRequest, ToolSpec
 from swecli.values import dataclass
 
-TryMake = Callable[[str], tuple[ChatModel | None, str]]
-"""Returns the model of a name and "", or None and why there is none."""
+MakeModel = Callable[[str], ChatModel]
+"""Returns the model of a name. Raises SwecliError if there is none, or it lacks its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """How a turn goes on after a failure."""
+
+    model: ChatModel | None  # that is asked next; None: the turn fails
+    failure: ProviderError  # with which it fails then
+    events: tuple[Event, ...] = ()  # to report before
 
 
 @dataclass(slots=True)
@@ -23,7 +40,7 @@ class Fallback:
     """The models that one turn may go on with, in their order."""
 
     names: Sequence[str]
-    try_make: TryMake
+    make: MakeModel
     fitter: ContextFitter
     """Of the turn's requests, which it fits to another model from then on."""
     specs_of: Callable[[ChatModel], list[ToolSpec]]
@@ -31,6 +48,8 @@ class Fallback:
     overloaded: set[str]
     """The names of models that were overloaded when they were asked last, in this turn or an earlier one."""
     _next: int = 0
+    _first: ProviderError | None = None
+    """Why the turn's own model could not go on; None: it could."""
     _passed_over: list[PassedOver] = field(default_factory=list)
 
     def attempts(self, model: ChatModel, usual: int) -> int:
@@ -41,30 +60,48 @@ class Fallback:
         """Note that a model has answered."""
         self.overloaded.discard(model.name)
 
-    def takes(self, error: ProviderError, *, is_first: bool) -> bool:
-        """Return whether another model may help: the first one is overloaded, or one of the others cannot be used."""
-        if isinstance(error, Unavailable) and error.is_overload:
-            return True
-        return not is_first and isinstance(error, Unavailable | AuthFailed | ModelNotFound)
+    async def after(self, model: ChatModel, failure: ProviderError) -> GoOn:
+        """Return how a turn goes on after the failure of a request."""
+        if self._was_asked_once(model, failure):
+            self.overloaded.discard(model.name)
+            return GoOn(model, failure)
+        is_overload = isinstance(failure, Unavailable) and failure.is_overload
+        if is_overload:
+            self.overloaded.add(model.name)
+        cannot_be_used = isinstance(failure, Unavailable | AuthFailed | ModelNotFound)
+        if not is_overload and (self._first is None or not cannot_be_used):
+            return GoOn(None, failure)
+        self._first = self._first or failure
+        other, changed = await self._change(model, failure)
+        return GoOn(other, self._first, (changed,))
 
-    async def change(
+    def _was_asked_once(self, model: ChatModel, failure: ProviderError) -> bool:
+        """Return whether a failure that is no overload would have been answered by another request, if the model had
+        been asked as usual."""
+        if model.name not in self.overloaded:
+            return False
+        if isinstance(failure, Unavailable):
+            return not failure.is_overload and failure.tries > 1
+        return isinstance(failure, UnsupportedFeature | OutputLimitReached)
+
+    async def _change(
         self, failed: ChatModel, error: ProviderError
     ) -> tuple[ChatModel | None, ModelChanged]:
         """Return the next model that can answer the request, None if there is none, and the event that says so. The
         fitter fits the turn's requests to it from now on."""
-        if isinstance(error, Unavailable):
-            self.overloaded.add(failed.name)
         self._passed_over = []
         request = self.fitter.last_request
         while self._next < len(self.names) and request is not None:
             name = self.names[self._next]
             self._next += 1
-            # in a thread: a server on this machine is asked for its models
-            model, problem = await asyncio.to_thread(self.try_make, name)
-            if model is not None:
-                problem = self._why_not(model, failed, request)
-            if model is None or problem:
-                self._passed_over.append(PassedOver(name, problem))
+            try:
+                # in a thread: a server on this machine is asked for its models
+                model = await asyncio.to_thread(self.make, name)
+            except SwecliError as problem:
+                self._passed_over.append(PassedOver(name, problem.message))
+                continue
+            if reason := self._why_not(model, failed, request):
+                self._passed_over.append(PassedOver(name, reason))
                 continue
             counter = TokenCounter(model.profile.encoding, exact=False)
             self.fitter.use(model, counter, self.specs_of(model))

@@ -66,32 +66,29 @@ class Loop:
             dialogue.begin_step(state)
             yield StepStarted(state.steps)
 
-            is_answered = False
-            while not is_answered:
+            while True:
                 sending = self._make_sending(model, keep, state)
                 failure: ProviderError | None = None
                 try:
                     async with aclosing(sending.run(dialogue)) as sending_events:
                         async for event in sending_events:
                             yield event
-                    is_answered = True
                 except ProviderError as error:
-                    is_first = model is self.model
-                    if self.fallback is None or not self.fallback.takes(error, is_first=is_first):
-                        raise
                     failure = error
-                if self.fallback is None:
-                    continue
                 if failure is None:
-                    self.fallback.note_answer(model)
-                    continue
-                if sending.partial:
-                    yield StepRetried(1, 0.0, failure.message, restart=True)
-                other, changed = await self.fallback.change(model, failure)
-                yield changed
-                if other is None:
+                    break
+                if self.fallback is None:
                     raise failure
-                model = other
+                go_on = await self.fallback.after(model, failure)
+                if sending.partial and go_on.model is not None:
+                    yield StepRetried(1, 0.0, failure.message, restart=True)
+                for event in go_on.events:
+                    yield event
+                if go_on.model is None:
+                    raise go_on.failure
+                model = go_on.model
+            if self.fallback is not None:
+                self.fallback.note_answer(model)
 
             reply = sending.reply
             message = self.record.store_reply(reply)

@@ -130,10 +130,8 @@ class ModelChanged(Event):
     passed_over: tuple[PassedOver, ...] = ()
 
     def describe(self) -> str:
-        reason = self.reason.rstrip(".")
-        line = f"{reason} · this turn goes on with {self.model}"
-        if not self.model:
-            line = f"{reason} · no other model can go on"
+        what = f"this turn goes on with {self.model}" if self.model else "no other model can go on"
+        line = f"{what}: {self.reason.rstrip('.')}"
         passed = [f"{one.model} ({one.reason.rstrip('.')})" for one in self.passed_over]
         return f"{line} · passed over: {', '.join(passed)}" if passed else line
 

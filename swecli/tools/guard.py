@@ -123,6 +123,7 @@ class Guard:
         self._is_added = False  # the place is a folder that the user has added
         # the first that says something counts, for reading and for changes
         self._sources: tuple[_Source, ...] = (
+            self._ask_read_only,
             self._ask_rules,
             self._ask_secrets,
             self._ask_ignored,
@@ -136,7 +137,8 @@ class Guard:
 
     def for_added(self, folder: AddedFolder) -> Guard:
         """Return the guard of an added folder, for paths relative to it."""
-        inner = self.for_folder(Path(folder.path))
+        allowed = {relative_to(folder, path) for path in self._allowed if folder.holds(path)}
+        inner = self.for_folder(Path(folder.path)).allowing(allowed)
         inner._is_added = True
         return inner
 
@@ -169,7 +171,7 @@ class Guard:
     def only_rules(self) -> Guard:
         """Return a guard that knows nothing but the rules of the user."""
         guard = self.allowing(())
-        guard._sources = guard._sources[:1]
+        guard._sources = (guard._ask_rules,)
         return guard
 
     @property
@@ -220,6 +222,13 @@ class Guard:
             if answer is not None:
                 return answer
         return _FREE
+
+    def _ask_read_only(self, path: str, *, changes: bool) -> _Answer | None:
+        """Ask whether the folder was added to be read only: then no answer or rule lets a file in it be changed."""
+        folder = innermost(self.folders, path) if changes and path.startswith("/") else None
+        if folder is None or folder.may_change:
+            return None
+        return _Answer(2, f"{write_name(path)} is in a folder that was added read-only")
 
     def _ask_rules(self, path: str, *, changes: bool) -> _Answer | None:
         """Ask the rules of the user, and what he has just allowed. Who may not read a file is asked about a change."""
@@ -320,11 +329,8 @@ class Guard:
         if not changes and any(rule.opens_place(path) for rule in self.rules):
             return _FREE
         name = write_name(path)
-        folder = innermost(self.folders, path)
-        if folder is not None and (folder.may_change or not changes):
+        if innermost(self.folders, path) is not None:  # its border is open
             return _FREE
-        if folder is not None:
-            return _Answer(2, f"{name} is in a folder that was added read-only")
         return _Answer(2 if changes else 1, f"{name} is outside the workspace", is_for_place=True)
 
 

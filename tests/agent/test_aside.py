@@ -18,7 +18,7 @@ from tests.support.command_context import ScriptedContext
 from tests.support.runtime import calls, make_runtime, run_turn
 from tests.support.scripted import Reply as ScriptedReply
 from tests.support.scripted import ScriptedModel
-from tests.support.strict_provider import Call, Reply, StrictProvider, Tokens
+from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Tokens
 
 MODELS = ["openai/gpt-4.1", "openai/responses/gpt-4.1", "anthropic/claude-haiku-4-5"]
 FIELDS = {"messages", "input", "contents"}  # what a conversation is in, by protocol
@@ -225,3 +225,12 @@ async def test_a_failure_is_one_line_and_the_session_goes_on() -> None:
     assert runtime.sessions.asides() == []
     await run_turn(runtime, "one", learn=False)
     assert runtime.session.interactions == 1
+
+
+async def test_a_service_that_refuses_the_choice_of_tools_is_asked_without_it() -> None:
+    refusal = Refusal(400, "Unrecognized request argument supplied: tool_choice")
+    with StrictProvider([refusal, Reply("Beside.")]) as server:
+        runtime = make_runtime(model_at(server, MODELS[0]), learn=False)
+        printed = await ScriptedContext(runtime).type("/btw and this?")
+    assert "Beside." in printed
+    assert ["tool_choice" in body for body in server.bodies] == [True, False]

@@ -72,7 +72,7 @@ async def test_a_turn_goes_on_with_the_next_model_and_one_line_says_so() -> None
     assert text_of(events) == "From the second."
     [changed] = changes(events)
     assert (changed.failed, changed.model) == ("openai/gpt-4.1", "second")
-    assert changed.describe().endswith("· this turn goes on with second")
+    assert changed.describe().startswith("this turn goes on with second: http://127.0.0.1")
     assert "is overloaded" in changed.describe()
     assert isinstance(events[-1], TurnFinished)
     assert not second.refusals
@@ -275,3 +275,29 @@ async def test_without_the_setting_nothing_changes(tmp_path: Path) -> None:
         events = await run_turn(runtime, "go", learn=False)
     assert changes(events) == []
     assert isinstance(events[-1], TurnFailed)
+
+
+async def test_another_failure_of_a_model_that_was_overloaded_is_retried_as_usual() -> None:
+    internal = Refusal(500, "Internal error", headers={"retry-after": "0"})
+    with (
+        StrictProvider([DAY_IS_USED_UP, internal, internal, Reply("Back.")]) as first,
+        StrictProvider([Reply("One.")]) as second,
+    ):
+        runtime = runtime_with(first, {"second": table(second)})
+        await run_turn(runtime, "one", learn=False)
+        events = await run_turn(runtime, "two", learn=False)
+    assert text_of(events) == "Back."
+    assert changes(events) == []
+
+
+async def test_if_no_model_is_left_the_turn_fails_with_what_the_first_one_said() -> None:
+    with (
+        StrictProvider([DAY_IS_USED_UP]) as first,
+        StrictProvider([Refusal(401, "Invalid key")] * 2) as second,
+    ):
+        runtime = runtime_with(first, {"second": table(second)})
+        events = await run_turn(runtime, "go", learn=False)
+    assert [changed.model for changed in changes(events)] == ["second", ""]
+    failed = events[-1]
+    assert isinstance(failed, TurnFailed)
+    assert "rate limit" in failed.error

@@ -126,12 +126,15 @@ async def test_commands_see_it_and_write_to_it_only_if_it_may_be_changed(
     lib: Path, access: str
 ) -> None:
     subprocess.run(["git", "init", "-q"], cwd=lib, check=True)
-    command = (
-        f"cat {lib}/a.txt; cat {lib}/.env; echo x > {lib}/made; echo y > {lib}/.git/config; "
-        f"echo z > {lib}/AGENTS.md"
+    Path("work.py").write_text(
+        f"from pathlib import Path\nlib = Path({str(lib)!r})\n"
+        "for name in ('made', '.git/config', 'AGENTS.md'):\n"
+        "    try:\n        (lib / name).write_text('x')\n"
+        "    except OSError as error:\n        print(error)\n"
     )
+    command = f"cat {lib}/a.txt; grep -r KEY {lib}; python3 work.py"
     run = calls(("run_command", {"command": command, "access": "write"}))
-    runtime = make_runtime([run, "Done."], User([Decision(True)]), mode="auto", learn=False)
+    runtime = make_runtime([run, "Done."], User([NO]), mode="auto", learn=False)
     skip_without_sandbox(runtime)
     runtime.add_folder(f"{lib}{access}")
     before = (lib / ".git/config").read_text()
@@ -142,6 +145,21 @@ async def test_commands_see_it_and_write_to_it_only_if_it_may_be_changed(
     assert (lib / "made").exists() == (access == "")
     assert (lib / ".git/config").read_text() == before
     assert not (lib / "AGENTS.md").exists(), "what instructs an assistant is set aside"
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_command_that_names_a_secret_there_sees_it_after_a_yes(
+    lib: Path, answer: bool
+) -> None:
+    run = calls(("run_command", {"command": f"cat {lib}/.env"}))
+    user = User([Decision(answer)])
+    runtime = make_runtime([run, "Done."], user, mode="auto", learn=False)
+    skip_without_sandbox(runtime)
+    runtime.add_folder(f"{lib}:ro")
+    await run_turn(runtime, "do it", learn=False)
+    [call] = calls_of(runtime)
+    assert len(user.asked) == 1
+    assert ("canary" in (call.result or "")) == answer
 
 
 async def test_a_folder_that_disappears_is_closed_and_the_session_goes_on(lib: Path) -> None:
@@ -183,9 +201,12 @@ async def test_it_is_kept_with_the_session_and_named_when_that_is_resumed(lib: P
     again = make_runtime(resume=session)
     assert f"added to this session: {lib} (read only) (/add-dir)" in again.notices
     assert [folder.path for folder in again.agent.permissions.usable_folders] == [str(lib)]
-    again.sessions.fork()
-    assert again.agent.permissions.usable_folders == (), "a fork does not have it"
-    again.new_session()
+    forked = await ScriptedContext(again, width=200).type("/fork")
+    assert f"not added to this session: {lib} (/add-dir)" in forked
+    assert again.agent.permissions.usable_folders == ()
+    again.resume(session)
+    begun = await ScriptedContext(again, width=200).type("/new")
+    assert f"not added to this session: {lib} (/add-dir)" in begun
     assert again.agent.permissions.usable_folders == ()
     again.close()
 

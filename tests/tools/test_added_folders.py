@@ -149,6 +149,17 @@ def test_what_a_rule_bars_here_or_there_is_barred_there(work: Path, pattern: str
     assert inner.judge("sub/x.txt").read is Reading.HIDDEN, "also where it is searched"
 
 
+@pytest.mark.parametrize("name", ["a.txt", "AGENTS.md", ".env", "hidden.txt"])
+def test_no_answer_and_no_rule_lets_a_file_of_a_read_only_folder_be_changed(
+    work: Path, name: str
+) -> None:
+    guard = guard_of(work, may_change=False)
+    assert guard.access(f"{work}/lib/{name}").write is Writing.NEVER
+    allowing = guard.allowing([f"{work}/lib/{name}", f"{work}/lib"])
+    assert allowing.access(f"{work}/lib/{name}").write is Writing.NEVER
+    assert allowing.without_border().judge(f"{work}/lib/{name}").write is Writing.NEVER
+
+
 def test_a_link_that_leaves_the_folder_is_not_followed_by_its_permission(work: Path) -> None:
     (work / "lib/out").symlink_to(work / "home")
     guard = guard_of(work, may_change=True)

@@ -20,6 +20,7 @@ from swecli.text import one_line, sanitize
 from swecli.values import dataclass
 
 _ROWS = 6  # of an answer that grows
+LIVE_ROWS = _ROWS + 2  # of the live region at most, with the line below and an empty one
 _MAX_TAIL = 4_000  # characters of its end that are drawn
 _MAX_QUESTION = 200  # characters that are repeated above an answer
 _BAR = "┆ "
@@ -40,7 +41,8 @@ class AsideView:
     _activity: Activity = field(init=False)
     _started_at: float = field(init=False)
     _duration: float = 0.0  # seconds
-    _answer: str = ""
+    _pieces: list[str] = field(default_factory=list)
+    _tail: str = ""  # the end of the answer, which is drawn while it grows
     _usage: Usage = field(default_factory=Usage)
     _cost: float | None = 0.0
 
@@ -53,11 +55,14 @@ class AsideView:
         """Add what an event says of the answer."""
         match event:
             case events.TextDelta():
-                self._answer += sanitize(event.text)
+                piece = sanitize(event.text)
+                self._pieces.append(piece)
+                self._tail = (self._tail + piece)[-_MAX_TAIL:]
             case events.StepRetried():
                 self._activity.set_label(f"{event.reason} · attempt {event.attempt}")
                 if event.restart:
-                    self._answer = ""
+                    self._pieces.clear()
+                    self._tail = ""
             case events.UsageReported():
                 self._usage += event.usage
                 is_unknown = self._cost is None or event.cost is None
@@ -71,10 +76,10 @@ class AsideView:
     def render_live(self, width: int) -> list[RenderableType]:
         """Render the last lines of the answer, and that it is being given."""
         wrapped: list[str] = []
-        for line in self._answer[-_MAX_TAIL:].strip().split("\n"):
+        for line in self._tail.strip().split("\n"):
             wrapped += wrap(line, max(2, width - len(_BAR))) or [""]
         parts: list[RenderableType] = []
-        if self._answer.strip():
+        if self._tail.strip():
             parts.append(_with_bar(Text("\n".join(wrapped[-_ROWS:]))))
         return [
             *parts,
@@ -86,11 +91,12 @@ class AsideView:
         parts: list[RenderableType] = []
         if prints != self.prints_before:
             parts.append(Text(f"/btw {one_line(self.question, _MAX_QUESTION)}", style="quiet"))
+        answer = "".join(self._pieces).strip()
         stream = MarkdownStream(color)
-        pieces = [*stream.feed(self._answer.strip(), width - len(_BAR)), *stream.finish()]
+        pieces = [*stream.feed(answer, width - len(_BAR)), *stream.finish()]
         if pieces:
             parts.append(Group(*pieces))
-        if not self._answer.strip() and not (self.was_stopped or self.has_failed):
+        if not answer and not (self.was_stopped or self.has_failed):
             parts.append(Text("The model called a tool and gave no answer.", style="warn"))
         return Group(_with_bar(Group(*parts)), self._render_end()) if parts else self._render_end()
 

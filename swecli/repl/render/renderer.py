@@ -16,7 +16,7 @@ from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
 from swecli.repl.render import event_lines, tools
 from swecli.repl.render.activity import Activity
-from swecli.repl.render.aside import AsideView
+from swecli.repl.render.aside import LIVE_ROWS, AsideView
 from swecli.repl.render.excerpt import EXPAND_ALL, EXPANDED, Fold
 from swecli.repl.render.reasoning import Reasoning
 from swecli.repl.render.screen import Screen
@@ -428,6 +428,8 @@ class Renderer:
         aside = self._aside.render_live(width) if self._aside is not None else []
         if not self._working:
             return Group(Text(""), *aside)
+        if aside:
+            rows = max(1, rows - LIVE_ROWS)
         line = render_todos(self._todos, width) if rows > _LEAST_ROWS else None
         todos = [line] if line is not None else []
         parts = self._activity.render_output()

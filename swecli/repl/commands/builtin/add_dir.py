@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from swecli.app import Runtime
 
 _REMOVE = "--remove"
-_OF_CHANGES = "what commands change there is not undone, what the tools change is"
+_OF_CHANGES = "/undo takes back what tools change there, not what commands do"
 
 
 def _complete(runtime: Runtime) -> Values:

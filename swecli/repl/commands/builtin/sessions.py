@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from swecli.actions.builtin.sessions import fork
@@ -17,6 +18,7 @@ from swecli.repl.render.session_lines import (
 
 if TYPE_CHECKING:
     from swecli.app import Runtime
+    from swecli.models.added_folder import AddedFolder
     from swecli.models.session import Session
 
 _MAX_COMPLETED = 20  # the newest ones
@@ -67,12 +69,22 @@ async def _pick_session(ctx: CommandContext) -> str | None:
 async def _fork(ctx: CommandContext, args: str) -> None:
     before = ctx.runtime.session
     await ctx.wait_for_background()
+    folders = ctx.runtime.agent.permissions.folders.read()
     await perform(ctx, fork, args)
     copy = ctx.runtime.session
     ctx.runtime.resume(copy.id)
     ending = f" that ends with T{copy.interactions}" if args else ""
     ctx.screen.note(f"continuing in a copy{ending}: {copy.id}")
     ctx.screen.note(f"the original is kept: /resume {_reference(ctx, before)}")
+    _name_closed(ctx, folders)
+
+
+def _name_closed(ctx: CommandContext, before: Sequence[AddedFolder]) -> None:
+    """Name the added folders that the session in use does not have, of those that the one `before` had."""
+    now = ctx.runtime.agent.permissions.folders.read()
+    closed = [folder.path for folder in before if folder not in now]
+    if closed:
+        ctx.screen.note(f"not added to this session: {', '.join(closed)} (/add-dir)")
 
 
 def _reference(ctx: CommandContext, session: Session) -> str:
@@ -84,9 +96,11 @@ async def _new(ctx: CommandContext, args: str) -> None:
     """Start a new session (this one is kept)"""
     await ctx.wait_for_background()
     before = ctx.runtime.session
+    folders = ctx.runtime.agent.permissions.folders.read()
     ctx.runtime.new_session(args)
     name = f" {args}" if args else ""
     ctx.screen.note(f"new session{name}: nothing of the previous one is sent")
+    _name_closed(ctx, folders)
     if before.interactions:
         ctx.screen.note(f"the previous one is kept: /resume {_reference(ctx, before)}")
         ctx.background.start(ctx.background.reflect_ended(ctx.runtime.learning))
