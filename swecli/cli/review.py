@@ -92,7 +92,7 @@ class ReviewFace(ShellFace):
             sys.stdout.flush()
         match event:
             case ReviewFinished():
-                lines = [*(f"lost: {line}" for line in event.lost), *format_event(event)]
+                lines = [*(f"not usable: {line}" for line in event.lost), *format_event(event)]
                 if remainder := format_incomplete(event):
                     lines.append(remainder)
             case FindingsAccumulated():

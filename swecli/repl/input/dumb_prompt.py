@@ -39,6 +39,8 @@ _CUT = "The terminal cuts lines at 4,095 characters: the rest is lost. Put long 
 # Bracketed paste: the terminal marks what is pasted. Nothing is drawn by these.
 _BRACKETS_ON, _BRACKETS_OFF = "\x1b[?2004h", "\x1b[?2004l"
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
+_PASTE_GAP = 2.0  # seconds without a byte after which the end of a paste is lost: terminals send one in a go
+_NO_END = "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
 _CONFIRM = "y"  # as a line, after an answer that lasts
 
 
@@ -82,6 +84,7 @@ class DumbPrompt:
         # a terminal that knows no control sequences would print them
         self._brackets_pastes = start.environ.get("TERM", "") not in TERMS_WITHOUT_CURSOR
         self._paste: str | None = None  # what has come of one, None outside of pastes
+        self._paste_timer: asyncio.TimerHandle | None = None  # of a paste whose end has not come
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._is_prompting = False  # the sign of the prompt is the last that was written
@@ -133,12 +136,18 @@ class DumbPrompt:
 
     def _collect(self, text: str) -> None:
         """Take what was read: a paste may come in several pieces, and ends with the line that it is in."""
+        if self._paste_timer is not None:
+            self._paste_timer.cancel()
+            self._paste_timer = None
         if not text:
             self._typed.put_nowait(self._paste or "")
             self._paste = None
             return
         text = (self._paste or "") + text
         is_open = text.rfind(_PASTE_START) > text.rfind(_PASTE_END)
+        if is_open:
+            loop = asyncio.get_running_loop()
+            self._paste_timer = loop.call_later(_PASTE_GAP, self._drop_paste)
         if is_open or not text.endswith("\n"):
             self._paste = text
             return
@@ -148,6 +157,11 @@ class DumbPrompt:
             text = text.replace(_CONTINUED, "\n", len(lines) - 1)
         # Enter ends the message, not the lines of what was pasted
         self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
+
+    def _drop_paste(self) -> None:
+        """Forget a paste whose end was in a line that the terminal has cut: it would take all that is typed."""
+        self._paste = None
+        self.write(_NO_END)
 
     def _handle_sigint(self) -> None:
         if self._program.working:

@@ -75,9 +75,9 @@ def _render_review_end(event: ReviewFinished) -> RenderableType:
     lines.append(Text(one_line(coverage, 600), style="quiet" if event.complete else "warn"))
     lines.append(Text(usage, style="quiet"))
     for line in event.lost[:_MAX_LOST]:
-        lines.append(Text(f"lost: {one_line(line, 400)}", style="warn"))
+        lines.append(Text(f"not usable: {one_line(line, 400)}", style="warn"))
     if len(event.lost) > _MAX_LOST:
-        lines.append(Text(f"lost: {len(event.lost) - _MAX_LOST} more", style="warn"))
+        lines.append(Text(f"not usable: {len(event.lost) - _MAX_LOST} more", style="warn"))
     if event.unique:
         lines.append(Text("/findings walk goes through them · /findings lists them", style="quiet"))
     return Group(*lines)

@@ -95,10 +95,11 @@ def _describe_progress(event: ReviewProgressed) -> str:
     unit = coverage.get("unit", "lines")
     named = ", ".join(event.paths[:_MAX_PATHS])
     more = ", …" if len(event.paths) > _MAX_PATHS else ""
+    part = f"part {event.part} of {event.parts}" if event.parts > 1 else ""
     return " · ".join(
         [
             f"request {event.loop} of at most {event.loops}",
-            f"part {event.part} of {event.parts}",
+            *filter(None, [part]),
             f"{named}{more}",
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),

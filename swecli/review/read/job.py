@@ -182,7 +182,10 @@ async def begin_job(
     )
     try:
         if problem := getattr(agent.model, "no_review", ""):
-            raise BadInput(problem, "Name a model for a review: -m provider/name")
+            raise BadInput(
+                problem,
+                "/connect sets up a model in a session; in a shell, name one: -m provider/name",
+            )
         return await _make_job(agent, store, options, plan, old, before)
     except BaseException:
         plan.target.sources.close()

@@ -318,7 +318,10 @@ def _prepare_file(path: Path) -> list[str]:
         files.new_file(path)
     if status is None or time.time() - status.st_mtime <= _JUST_MADE:
         return []
-    return [f"The database {path} {empty}. A new one was created."]
+    return [
+        f"The database {path} was empty (0 bytes), as after a start that was cut off. A new one was created; "
+        "sessions that it held before are gone."
+    ]
 
 
 def _open(path: Path | None, steps: Sequence[Step]) -> Database:

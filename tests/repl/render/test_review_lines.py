@@ -39,7 +39,7 @@ ODD = Finding(
         (FindingsAccumulated(1, 1, 1, (ODD,)), "(medium) bad [bold] words · open, unverified · not in its file"),
         (LoopWindowApplied(6, 5, 11), "keeping the last 11 messages (5 older ones left out); findings stay"),
         (ReviewFinished(3, 2, 6, {"A": 2}, "R-1", "interrupted"), "2 findings · interrupted"),
-        (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "lost: 2 more"),
+        (ReviewFinished(0, 0, 1, {}, "R-1", "done", lost=("x",) * 7), "not usable: 2 more"),
     ],
 )  # fmt: skip
 def test_each_review_event_is_printed_as_its_line(event: ReviewEvent, line: str) -> None:

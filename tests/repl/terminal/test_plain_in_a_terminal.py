@@ -117,3 +117,12 @@ def test_a_line_that_the_terminal_cuts_is_reported() -> None:
         terminal.wait("^> ?$")
         terminal.keys("x" * 5000 + "\r")
         terminal.wait("cuts lines at 4,095 characters")
+
+
+def test_a_paste_whose_end_the_terminal_cuts_is_not_sent_and_the_next_line_is() -> None:
+    with start("First.") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("\x1b[200~" + "x" * 5000 + "\x1b[201~\r")
+        terminal.wait("Nothing was sent: the end of the paste was lost")
+        terminal.keys("hello\r")
+        terminal.wait(r"^First\.$")

@@ -453,7 +453,7 @@ def test_an_empty_old_file_is_reported_and_a_new_one_is_not(path: Path) -> None:
     other.touch()
     os.utime(other, (1, 1))
     database = open_database(other)
-    assert "is empty (0 bytes)" in database.notices[0]
+    assert "was empty (0 bytes)" in database.notices[0]
     database.close()
 
 

@@ -35,10 +35,7 @@ async def test_a_review_prints_its_findings_and_progress() -> None:
     output = await ctx.type("/review shop/prices.py --no-verify")
     assert "Reviewing shop/prices.py (R-1)" in output
     assert "F-1 shop/prices.py:3 MAGIC_NUMBERS (medium)" in output
-    assert (
-        "request 1 of at most 20 · part 1 of 1 · shop/prices.py · read 0 of 13 lines · 1 finding ·"
-        in output
-    )
+    assert "request 1 of at most 20 · shop/prices.py · read 0 of 13 lines · 1 finding ·" in output
     assert "1 finding\n" in output
 
 
