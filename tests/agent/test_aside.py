@@ -42,8 +42,8 @@ def rest_of(body: dict[str, Any]) -> dict[str, Any]:
 
 async def bodies_of(model: str, *, asks: bool) -> list[dict[str, Any]]:
     """Return the requests of two turns, between which `/btw` asks something or nothing is asked."""
-    answers = [Reply("First.")] + [Reply("Beside.")] * asks + [Reply("Second.")]
-    with StrictProvider(answers) as server:
+    asides = [Reply("Beside.")] * asks
+    with StrictProvider([Reply("First."), *asides, Reply("Second.")]) as server:
         runtime = make_runtime(model_at(server, model), learn=False)
         await run_turn(runtime, "one", learn=False)
         if asks:
@@ -183,7 +183,7 @@ async def test_while_a_turn_runs_it_follows_the_last_request_of_the_turn() -> No
     assert "Beside." in printed[0]
     assert aside.messages[: len(second.messages)] == second.messages
     assert aside.tools == second.tools
-    assert "8080" in aside.messages[-1]["content"]
+    assert "8080" in str(aside.messages[-1]["content"])
     assert third.messages[: len(second.messages)] == second.messages
     assert "which port" not in json.dumps(third.messages)
 

@@ -106,7 +106,7 @@ async def test_a_turn_goes_on_where_it_was_with_its_calls_and_without_foreign_th
     overloaded = Refusal(529, "Overloaded", headers={"retry-after": "0"})
     thinking = Reply(reasoning="Secret thoughts.", calls=(LOOK,))
     with (
-        StrictProvider([thinking] + [overloaded] * 5) as first,
+        StrictProvider([thinking, *[overloaded] * 5]) as first,
         StrictProvider([Reply("Done by the second.")]) as second,
     ):
         runtime = runtime_with(first, {"second": table(second)}, name="anthropic/claude-haiku-4-5")

@@ -187,8 +187,8 @@ async def test_it_is_mentioned_and_its_secrets_stay_the_users_choice(lib: Path) 
     assert turn.notices == (f"@{lib}/a.txt: outside the workspace; not sent.",)
     runtime.add_folder(str(lib))
     turn = runtime.agent.prepare(f"see @{lib}/a.txt and @{lib}/.env")
-    assert "one" in turn.messages[-1]["content"]
-    assert "canary" not in turn.messages[-1]["content"]
+    assert "one" in str(turn.messages[-1]["content"])
+    assert "canary" not in str(turn.messages[-1]["content"])
     assert "forbids reading" in turn.notices[0]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import pytest
 
+from swecli.agent.agent import Agent
 from swecli.app import Runtime
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.window_spec import WindowSpec
@@ -26,11 +28,8 @@ async def left(runtime: Runtime) -> Runtime:
 @contextmanager
 def running(runtime: Runtime) -> Iterator[None]:
     """Let a turn run as far as commands can tell."""
-    runtime.agent._running = True
-    try:
+    with patch.object(Agent, "is_running", True):
         yield
-    finally:
-        runtime.agent._running = False
 
 
 async def test_the_list_begins_with_the_turn_that_left_last(left: Runtime) -> None:

@@ -66,6 +66,9 @@ class NoCommands:
     async def values(self, name: str) -> list[tuple[str, str]]:
         return []
 
+    async def further_values(self, name: str, typed: str) -> list[tuple[str, str]]:
+        return []
+
 
 async def test_the_files_of_a_folder_that_was_added_are_listed_by_their_absolute_paths(
     repository: Path, tmp_path: Path

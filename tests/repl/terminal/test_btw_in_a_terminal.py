@@ -16,7 +16,7 @@ SLOW_ASIDE = {"text": "It is never said.", "piece": 1, "delay": 2.0, "purpose": 
 
 
 def start(*replies: object, columns: int = 80, flags: tuple[str, ...] = ()) -> Terminal:
-    model = script("s.json", *replies)  # type: ignore[arg-type]
+    model = script("s.json", *replies)
     environ = {"SWECLI_REFLECT_WITH_MODEL": "false"}
     return Terminal("-m", model, *flags, columns=columns, rows=40, environ=environ)
 
