@@ -56,7 +56,7 @@ def test_review_events_are_streamed_with_their_names_and_fields(
     assert [last[k] for k in ("type", "total", "unique", "loops", "by_type")] == [
         "final_code_smells_summary", 2, 1, 6, {"DEAD_CODE": 1},
     ]  # fmt: skip
-    assert "lost: half a block" in err
+    assert "not usable: half a block" in err
 
 
 @pytest.mark.parametrize(
