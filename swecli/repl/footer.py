@@ -245,7 +245,7 @@ class Footer:
             _Piece(context, style, 3),
             _Piece(figures["jobs"], "class:footer.busy", 4),
             _Piece(figures["cost"], style, 5),
-            _Piece(self.next_price, style, 5),
+            _Piece(self.next_price, style, 4),
             _Piece(self.busy, "class:footer.busy", 2),
         ]
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from swecli.config.model_entry import parse_models
 from swecli.config.settings import Settings
 from swecli.llm.choosing import choose_model, live_models
-from swecli.llm.registry import make_model
+from swecli.llm.registry import make_model, price_of
 from swecli.llm.services import HOSTED, SERVICES
 from swecli.models.errors import AuthFailed, ModelNotFound, NoModel
 from swecli.models.model_choice import ModelChoice
@@ -273,3 +274,23 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=root
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_a_price_is_found_by_name_without_a_key_or_a_server() -> None:
+    table = {
+        "own": {
+            "api": "openai",
+            "model": "gpt-4.1",
+            "key_env": "NO_SUCH_KEY",
+            "price": {"input": 2, "output": 8},
+        },
+        "new": {"api": "openai", "base_url": "https://127.0.0.1:9/v1", "key_env": "NO_SUCH_KEY"},
+    }
+    settings = Settings(models=parse_models(table))
+    own = price_of("own", settings, {})
+    assert own == {"input_cost_per_token": 2e-06, "output_cost_per_token": 8e-06}
+    assert price_of("new", settings, {}) == {}
+    listed = price_of("openai/gpt-4.1", settings, {})
+    assert listed is not None
+    assert listed["input_cost_per_token"] > 0
+    assert price_of("nobody/nothing", settings, {}) is None

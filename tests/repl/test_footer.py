@@ -47,6 +47,13 @@ def test_the_footer_of_the_demo_fits_40_columns() -> None:
     )
 
 
+def test_the_price_of_the_next_request_stands_behind_the_cost() -> None:
+    footer = replace(FACTS, next_price="next at least $0.02")
+    assert footer_text(footer, 120).endswith(" · $0.01 · next at least $0.02")
+    assert footer_text(footer, 50) == "claude-sonnet · ask · $0.01 · next at least $0.02"
+    assert footer_text(footer, 40) == "claude-sonnet · ask · $0.01"
+
+
 def test_an_unknown_cost_is_shown_as_unknown() -> None:
     assert footer_text(Footer("m", "ask", "5", 0, 1, None), 80).endswith("price not known")
 

@@ -35,11 +35,13 @@ def cost(runtime: Runtime, asked: Invocation) -> ActionResult:
     # late: not needed to declare an action
     # late: as above
     from swecli.actions.next_price import price_next
-    from swecli.actions.spending import format_session
+    from swecli.actions.session_cost import format_session
 
     if asked.text == NEXT:
         price = price_next(runtime.agent)
         return ActionResult(price.to_json(), price.lines)
     if asked.words:
         raise UsageError(f"{asked.text!r} is nothing to show.", f"Use {asked.prefix}cost {NEXT}.")
+    # late: as above
+
     return format_session(runtime, shutil.get_terminal_size().columns)

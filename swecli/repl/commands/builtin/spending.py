@@ -12,7 +12,7 @@ from swecli.repl.commands.base import CommandContext
 @in_own_form(cost)
 async def _cost(ctx: CommandContext, args: str) -> None:
     # late: not needed to declare a command
-    from swecli.actions.spending import format_session
+    from swecli.actions.session_cost import format_session
 
     if args == BESIDE:
         _switch_price(ctx)

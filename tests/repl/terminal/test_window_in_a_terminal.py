@@ -1,4 +1,4 @@
-"""Test the key that lists the turns which left the window, in a real pseudo-terminal."""
+"""Test what a real terminal shows of the window: the turns that left it, and the price of the next request."""
 
 from __future__ import annotations
 
@@ -39,6 +39,18 @@ def test_the_line_names_the_key_which_lists_shows_and_brings_back(columns: int) 
         terminal.wait("^>$")
         terminal.keys("/prompt full T4\r")
         terminal.wait("The user brings back turn T1")
+
+
+def test_the_price_of_the_next_request_stands_below_the_prompt_until_it_is_taken_away() -> None:
+    with Terminal(
+        "-m", script("s.json", "One."), columns=100, rows=30, environ=ENVIRON
+    ) as terminal:
+        terminal.wait("· ask")
+        terminal.keys("/cost beside\r")
+        terminal.wait(r"\$0\.00 · next at least \$0\.00")
+        terminal.keys("/cost beside\r")
+        terminal.wait("not shown any more")
+        terminal.wait(r"\$0\.00$")
 
 
 def test_without_keys_the_line_names_the_command() -> None:
