@@ -24,6 +24,7 @@ _NOT_ALLOWED = (
     "no command may create what starts programs or instructs an assistant. To allow it: edit_file or write_file, which "
     "ask the user, or his rule"
 )
+_SAVED = "another program saved these while it ran, and for a moment it could write there. Look at"
 _CREATED = (
     "there are new files that start programs or instruct an assistant, or they lie elsewhere now"
 )
@@ -67,8 +68,9 @@ def put_back(
     is_job: bool,
 ) -> list[str]:
     """Put back what a command has replaced by moving a folder above it, or a link, and set aside what is new. While a
-    job runs the user works, too: what is new then is only named. `is_allowed` tells of a relative path whether its
-    change needs no question. What was in the way is kept beside it. Returns lines for the result."""
+    job runs the user works, too: what is new then is only named. What another program has saved is named, too.
+    `is_allowed` tells of a relative path whether its change needs no question. What was in the way is kept beside it.
+    Returns lines for the result."""
     lines = _restore_links(root, before.guarded.links)
     lines += _restore_moved(root, before)
     named = []
@@ -93,7 +95,25 @@ def put_back(
                 lines.append(f"{name} is set aside as {kept}: {_NOT_ALLOWED} edit({subject})")
     if named:
         lines.append(f"{_CREATED}: {', '.join(named[:_MAX_NAMED])}")
+    if saved := _find_saved(root, before, is_job=is_job):
+        lines.append(f"{_SAVED}: {', '.join(saved[:_MAX_NAMED])}")
     return lines
+
+
+def _find_saved(root: Path, before: Before, *, is_job: bool) -> list[str]:
+    """Return the names of the protected files that another program has replaced where they lie: the mount on a file
+    went with that. A job writes to no repository."""
+    links = dict(before.guarded.links)
+    names = []
+    for path, identity in sorted(before.identities.items()):
+        is_closed = is_job and "/.git/" in path
+        if path in links or is_closed or identify(path) in (None, identity):
+            continue
+        folder = _folder(path)
+        is_in_its_place = identify(folder) == before.folders.get(folder)
+        if is_in_its_place and os.path.isfile(path):  # noqa: PTH113  a text, as all of these
+            names.append(os.path.relpath(path, root))
+    return names
 
 
 def _paths(guarded: GuardedFiles) -> set[str]:

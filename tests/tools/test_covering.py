@@ -43,6 +43,8 @@ async def test_a_job_neither_writes_nor_reads_what_was_saved_by_rename(
     await asyncio.wait({job.task})
     assert [file.read_text() for file in files] == ["by the user\n"] * 2
     assert "by the user" not in job.text
+    assert "another program saved these while it ran" in job.text
+    assert "Look at: .env, docs/AGENTS.md" in job.text
 
 
 SETTING = "printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config"
