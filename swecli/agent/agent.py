@@ -256,6 +256,7 @@ class Agent:
             thinking=self.thinking,
             make_model=self._make_model,
         )
+        child._overloaded = self._overloaded
         # late: most turns start no task
         from swecli.agent.task import task_prompt, task_result
 

@@ -153,7 +153,7 @@ class Parser(argparse.ArgumentParser):
             action="append",
             default=[],
             metavar="PATH[:ro]",
-            help="a folder beside it that is read and changed like it; :ro: read only (repeatable)",
+            help="also read and change this folder, with :ro only read it (repeatable)",
         )
         add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
         add(

@@ -121,8 +121,8 @@ class PassedOver:
 @dataclass(frozen=True, slots=True)
 class ModelChanged(Event):
     """The model that the turn asked is overloaded, or cannot be reached, and the step is sent to `model`, with which
-    the turn goes on. It is "" if none of the setting `fallback` can go on; then the turn fails. The next turn asks the
-    first model again."""
+    the turn goes on. It is "" if none of the setting `fallback` can go on; then the turn fails. Each in
+    `passed_over` has its `model`, and the `reason` why it could not. The next turn asks the first model again."""
 
     failed: str
     model: str

@@ -226,6 +226,7 @@ async def test_in_another_folder_the_session_does_not_have_it(lib: Path, tmp_pat
     assert make_runtime(resume=session).agent.permissions.usable_folders != ()
 
 
+@pytest.mark.slow
 def test_the_flag_adds_it_in_a_run_without_a_screen(lib: Path) -> None:
     call = {"calls": [{"name": "read_file", "arguments": {"path": f"{lib}/a.txt"}}]}
     model = script("s.json", call, "Done.")
@@ -238,6 +239,7 @@ def test_the_flag_adds_it_in_a_run_without_a_screen(lib: Path) -> None:
     assert finished["result"]["ok"]
 
 
+@pytest.mark.slow
 def test_a_flag_with_a_folder_that_cannot_be_added_ends_the_run_with_one_line(lib: Path) -> None:
     done = swecli("-p", "go", "-m", script("s.json", "never"), "--add-dir", f"{lib}/nosuch")
     assert done.code == BadInput.exit_code
