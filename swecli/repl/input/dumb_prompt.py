@@ -38,8 +38,12 @@ _CUT = "The terminal cuts lines at 4,095 characters: the rest is lost. Put long 
 # Bracketed paste: the terminal marks what is pasted. Nothing is drawn by these.
 _BRACKETS_ON, _BRACKETS_OFF = "\x1b[?2004h", "\x1b[?2004l"
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
-_PASTE_GAP = 2.0  # seconds without a byte after which the end of a paste is lost: terminals send one in a go
-_NO_END = "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
+_PASTE_GAP = (
+    2.0  # seconds without a byte after which the end of a paste is lost: terminals send one in a go
+)
+_NO_END = (
+    "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
+)
 _CONFIRM = "y"  # as a line, after an answer that lasts
 
 
