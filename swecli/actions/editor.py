@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,6 +50,8 @@ def edit_text(environ: Mapping[str, str], text: str) -> str:
         path = Path(folder) / "message.md"
         path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
         code = run_editor(environ, path)
+        if code < 0:
+            raise BadInput(f"The editor was ended ({signal.Signals(-code).name}).", stays)
         if code:
             raise BadInput(f"The editor ended with exit code {code}.", stays)
         try:

@@ -131,6 +131,8 @@ def test_ctrl_s_and_ctrl_q_do_nothing(demo: Terminal) -> None:
         ("printf 'gr\\374n\\r\\nzwei\\r\\n' > $1", r"^> grün\n  zwei$"),
         ("rm $1", "The editor left no file. The draft stays"),
         ("exit 3", "The editor ended with exit code 3. The draft stays"),
+        ("kill -KILL $$", r"The editor was ended \(SIGKILL\). The draft stays"),
+        ("seq 100000 > $1", r"^> \[Pasted text #1 · 100,000 lines\]"),
     ],
 )
 def test_what_an_editor_leaves_is_taken_or_the_draft_stays(body: str, shown: str) -> None:
