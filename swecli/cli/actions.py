@@ -76,9 +76,7 @@ class ShellFace(Face):
     """A command line, where nobody is asked: it writes to stderr, and agrees if it has --yes."""
 
     how_to_agree = f": add {YES}"
-
-    def __init__(self, *, agrees: bool = False) -> None:
-        self.agrees = agrees
+    agrees = False
 
     def note(self, text: str) -> None:
         sys.stderr.write(one_line(text, LONGEST_ERROR) + "\n")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from swecli.config.paths import Paths
 from swecli.similar_names import similar_names
@@ -246,18 +246,19 @@ def _row_named(table: bytes, name: str) -> Row | None:
     line = table[start + len(key) : table.find(b"\n", start + 1)]
     with suppress(ValueError, RecursionError):  # a damaged line: the row is unknown
         row = json.loads(line.removesuffix(b","))
-        return row if _is_row(row) else None
+        return row if is_row(row) else None
     return None
 
 
-def _is_row(row: Any) -> bool:
+def is_row(row: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of a table is a model's row: it names the provider."""
     return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
 
 
 def _parsed_rows(table: bytes) -> dict[str, dict[str, Any]]:
     rows = _parsed(table).get("models")
     items = rows.items() if isinstance(rows, dict) else ()
-    return {name: row for name, row in items if _is_row(row)}
+    return {name: row for name, row in items if is_row(row)}
 
 
 def _parsed(table: bytes) -> dict[str, Any]:

@@ -9,7 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from swecli.config.private_files import write_file
-from swecli.llm.price_table import TABLE_HEAD, Row, cost_of, fetched_table_path, model_table
+from swecli.llm.price_table import (
+    TABLE_HEAD,
+    Row,
+    cost_of,
+    fetched_table_path,
+    is_row,
+    model_table,
+)
 from swecli.llm.public_json import fetch_object
 from swecli.llm.thinking import LEVELS
 from swecli.models.errors import BadInput, Unavailable
@@ -99,7 +106,7 @@ def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, row in sorted(litellm_table.items()):
         if isinstance(row, dict) and "alias_of" in row:
             row = litellm_table.get(str(row["alias_of"]))
-        if isinstance(row, dict) and row.get("mode") in _CHAT and _has_provider(row):
+        if is_row(row) and row.get("mode") in _CHAT:
             columns = {**row, **dict(_prices_by_size(row))}
             rows[name] = {key: value for key, value in columns.items() if _is_column(key, value)}
     return rows
@@ -118,10 +125,6 @@ def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[st
 def _to_lines(fields: Mapping[str, Any]) -> str:
     """Return the inside of a JSON object, one field to a line."""
     return ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
-
-
-def _has_provider(row: Row) -> bool:
-    return isinstance(row.get("litellm_provider"), str)
 
 
 def _is_column(key: str, value: Any) -> bool:

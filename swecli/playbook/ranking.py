@@ -62,14 +62,14 @@ def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(union) if union else 0.0
 
 
-def most_similar(text: str, bullets: Iterable[Bullet], least: float = _SIMILAR) -> Bullet | None:
-    """Return the bullet most similar to a text, the oldest of several; None below the similarity `least`."""
+def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
+    """Return the bullet most similar to a text, the oldest of several; None if none is about the same thing."""
     words = stems(text)
     scored = [
         (_jaccard(words, stems(bullet.content)), -bullet.number, bullet) for bullet in bullets
     ]
     similarity, _, bullet = max(scored, key=lambda row: row[:2], default=(0.0, 0, None))
-    return bullet if similarity >= least else None
+    return bullet if similarity >= _SIMILAR else None
 
 
 def _have_equal_texts(one: Bullet, other: Bullet) -> bool:

@@ -33,6 +33,7 @@ _COLUMNS = FindingRow.stored_fields()
 # the fields that are stored together in the JSON column `more`
 _OTHER_FIELDS = ("symbol", "verdict", "source", "late", "same_as", "hunk", "removed")
 _MAX_ALIASES = 12
+_PAST_REVIEWS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +213,12 @@ class ReviewStore:
             rows = db.exec(changes.order_by(col(FindingChangeRow.id))).all()
             return [_to_change(row) for row in rows]
 
-    def past_costs(self, limit: int = 20) -> list[dict[str, float]]:
+    def past_costs(self) -> list[dict[str, float]]:
         """Return what the newest finished reviews spent."""
         finished = select(ReviewRow).filter_by(project=self.project, status="done")
-        rows = self.database.rows(finished.order_by(col(ReviewRow.number).desc()).limit(limit))
+        rows = self.database.rows(
+            finished.order_by(col(ReviewRow.number).desc()).limit(_PAST_REVIEWS)
+        )
         return [dict(row.spent) for row in rows if row.spent and row.spent.get("parts")]
 
     def _row(self, db: sqlmodel.Session, ref: str) -> FindingRow:

@@ -115,14 +115,12 @@ def run_git(
     return _run(argv, folder, settings, seconds, max_bytes).decode("utf-8", "replace")
 
 
-def first_commit(
-    folder: Path, environ: Mapping[str, str] | None = None, seconds: float = _QUERY_SECONDS
-) -> str:
+def first_commit(folder: Path) -> str:
     """Return the id of the commit that the history of the checked out branch began with, "" before there is one. What
     was merged in from another repository does not count. Raises BadInput as `run_git` does."""
     words = ("rev-list", "--max-parents=0", "--first-parent", "HEAD")
     try:
-        output = run_git(folder, *words, environ=environ, seconds=seconds)
+        output = run_git(folder, *words, seconds=_QUERY_SECONDS)
     except GitFailed:
         return ""
     return output.strip()

@@ -23,14 +23,14 @@ _PATTERNS: Mapping[CommitKind, tuple[str, ...]] = {
 }
 
 
-def find_marked_commits(folder: Path, environ: Mapping[str, str] | None = None) -> list[PastCommit]:
+def find_marked_commits(folder: Path) -> list[PastCommit]:
     """Return the marked commits of the last year that HEAD contains, newest first, at most `MAX_COMMITS` of them.
     Raises BadInput as `run_git` does."""
     words = ["log", f"--since={_SINCE}", f"--format={_FORMAT}", "--name-only", "--no-color"]
     words += ["--no-renames", f"--max-count={MAX_COMMITS}", "--fixed-strings"]
     marks = [mark for of_kind in _PATTERNS.values() for mark in of_kind]
     words += [f"--grep={mark}" for mark in marks]
-    output = run_git(folder, *words, environ=environ)
+    output = run_git(folder, *words)
     return [commit for record in output.split("\x1e")[1:] for commit in _parse(record)]
 
 

@@ -65,10 +65,9 @@ def _ask_about_pair(ctx: ActionContext, pair: Pair) -> Question:
     )
 
 
-def _decide(
-    bullet: Bullet, yes: str, no: str = "no, remove it (can be undone)"
-) -> Sequence[Answer]:
-    return (Answer(yes, "1", f"{bullet.id} use", "y"), Answer(no, "3", f"{bullet.id} remove", "n"))
+def _decide(bullet: Bullet, yes: str) -> Sequence[Answer]:
+    no = Answer("no, remove it (can be undone)", "3", f"{bullet.id} remove", "n")
+    return (Answer(yes, "1", f"{bullet.id} use", "y"), no)
 
 
 def _ask_about_doubtful(ctx: ActionContext, bullets: Sequence[Bullet]) -> Iterator[Question]:
