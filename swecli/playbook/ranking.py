@@ -80,7 +80,8 @@ def _have_equal_texts(one: Bullet, other: Bullet) -> bool:
 
 
 class _TextsByWord(dict[str, set[int]]):
-    """By word, the set of the texts with its term; a word of none of the `terms` has a set that nobody reads."""
+    """By word behind its space, the set of the texts with its term. The words of no term share a set that nobody
+    reads."""
 
     def __init__(self, terms: Mapping[str, set[int]]) -> None:
         super().__init__()

@@ -242,6 +242,7 @@ def test_no_heavy_module_is_loaded_before_the_request_is_sent(place: Place) -> N
     place.teach("playbook", "add", "Always run the linter.")
     for loaded in (new, place.modules("hello"), place.modules("hello", "-c")):
         assert not HEAVY & loaded
+        assert not {"swecli.tools.base", "swecli.tools.permissions"} & loaded
 
 
 def test_the_bodies_of_the_tools_are_loaded_with_the_first_call(place: Place) -> None:

@@ -161,4 +161,7 @@ print("\\n".join(seen))
         "acp",
     }
     assert not heavy & loaded
+    # of a conversation, which begins later
+    later = {"models.message", "models.playbook", "models.context", "models.action", "llm.profile"}
+    assert not {f"swecli.{name}" for name in later} & loaded
     assert len(loaded) > 100  # it was drawn
