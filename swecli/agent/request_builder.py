@@ -36,7 +36,6 @@ from swecli.models.mode import Mode
 from swecli.models.notes import ExcerptNote, LostJobNote, Note, SituationNote, TextNote
 from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session
-from swecli.playbook.pairs import PairKind, find_open
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import Selection, SelectionRequest, SentBullets
 from swecli.tools.jobs import lost_jobs
@@ -378,6 +377,9 @@ class RequestBuilder:
         selected = {bullet.id: bullet for bullet in selection.bullets}
         if len(selected) < 2:
             return []
+        # late: only two strategies can contradict each other
+        from swecli.playbook.pairs import PairKind, find_open
+
         held = [note for message in past for note in notes_of(message)] if opening is None else []
         pairs = find_open(session.get_playbook().bullets, self.sessions.turns)
         notes: list[Note] = []
