@@ -58,6 +58,14 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self._server.__exit__(None, None, None)
 
+    def environ(self) -> dict[str, str]:
+        """Return the variables that select the service, by an address that is not taken for a local server: those are
+        asked for their models first."""
+        return {
+            name: value.replace("//127.0.0.1:", "//127.1:")
+            for name, value in self._server.environ().items()
+        }
+
     def _answer(self, _: Received) -> Reply:
         self._asked_at.append(time.perf_counter())
         return Reply("Hello.")
@@ -69,7 +77,7 @@ class Service:
         process = subprocess.Popen(
             command,
             cwd=place.project,
-            env=place.environ(home, self._server.environ()),
+            env=place.environ(home, self.environ()),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
