@@ -38,7 +38,6 @@ from swecli.models.playbook import WithdrawnStrategy
 from swecli.models.session import Session
 from swecli.playbook.ranking import BulletIndex
 from swecli.playbook.selection import Selection, SelectionRequest, SentBullets
-from swecli.tools.jobs import lost_jobs
 from swecli.tools.surroundings import NoSurroundings, Surroundings
 from swecli.values import dataclass
 
@@ -450,7 +449,10 @@ def _notes_on_losses(session: Session, jobs: frozenset[str] | None) -> Iterator[
         yield TextNote(
             "Your last turn ended before you answered: it was interrupted or reached a limit."
         )
-    if jobs is not None:
+    if jobs is not None and session.messages:
+        # late: the first request of a session has no earlier job
+        from swecli.tools.jobs import lost_jobs
+
         for name in lost_jobs(session.messages, jobs):
             yield LostJobNote(name)
 
