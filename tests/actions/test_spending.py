@@ -1,4 +1,4 @@
-"""Test that `swecli stats`, `swecli report`, `/stats` and `/cost` show the same figures as text, HTML and JSON."""
+"""Test that `swecli stats`, `swecli report` and `/stats` show the same figures as text, HTML and JSON."""
 
 from __future__ import annotations
 
