@@ -318,6 +318,11 @@ class Sandbox:
         return find_program("nsenter", self._environ, self.root) or ""
 
     @property
+    def has_shared_network(self) -> bool:
+        """Whether a command reaches what another one of the session serves on the loopback."""
+        return not self._alone
+
+    @property
     def _alone(self) -> str:
         """Why commands do not share the network of the session, "" if they do."""
         return self._network.prepare() if self._network else "nsenter is not installed"

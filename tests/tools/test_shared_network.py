@@ -111,3 +111,4 @@ async def test_where_no_program_enters_a_network_each_command_has_a_loopback_of_
 ) -> None:
     alone = Sandbox("auto", root, {"PATH": str(tmp_path)})
     assert "each command has a loopback of its own (nsenter is not installed)" in alone.describe()
+    assert not alone.has_shared_network

@@ -41,10 +41,11 @@ _RAN_INSIDE = (
 )
 
 
-_OF_JOBS = (
-    " Commands in the sandbox reach its ports, a browser does not: for one, start it with access: outside. "
-    "It cannot commit."
+_ITS_PORTS = " Commands in the sandbox reach its ports, a browser does not: for one, start it with access: outside."
+_NO_PORTS = (
+    " Nothing else reaches its ports here: for that, start it and the others with access: outside."
 )
+_NO_COMMITS = " It cannot commit."
 _READ_ONLY = "[this ran where nothing can be written. If that is why it failed, send it again with access: write]"
 _WANTED_TO_WRITE = "It was stopped when it wanted to write."
 
@@ -204,8 +205,10 @@ async def _start_job(
         f'Job {number} runs in the background. Its output: read_result(call_id="job-{number}"). '
         f"Its end will be reported. kill %{number} ends it."
     )
-    if ctx.commands.profile is not None:
-        text += _OF_JOBS
+    sandbox = ctx.commands.sandbox
+    if ctx.commands.profile is not None and sandbox is not None:
+        text += _ITS_PORTS if sandbox.has_shared_network else _NO_PORTS
+        text += _NO_COMMITS
     if printed:
         text += f" Output until now:\n{printed}"
     display = Display(title=f"runs in the background as job {number}", body=printed)
