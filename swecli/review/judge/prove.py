@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,9 +16,8 @@ from swecli.models.message import ApiMessage, ToolSpec
 from swecli.models.proof import Outcome, Proof
 from swecli.review.judge.evidence import describe_claim
 from swecli.review.judge.grounding import move
-from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.sources import Snapshot, Sources
-from swecli.review.judge.verify import Verification
+from swecli.review.judge.verify import Verification, Verifier
 from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
 from swecli.tools.run_inside import More, run_inside
@@ -38,62 +37,42 @@ _WRAPPER = Path(__file__).with_name("prove_run.py")
 
 @dataclass(frozen=True, slots=True)
 class Prover:
-    """Has scripts written by a model, and runs them in the project's `sandbox`. `change` is what each request says of
-    the change."""
+    """Has scripts written by a verifier's model, and runs them in the project's `sandbox`."""
 
-    examiner: Examiner
-    sources: Sources
     sandbox: Sandbox
     project: Path
     """The project's own folder, which may have an environment that git does not know."""
     environ: Mapping[str, str]
-    change: str
 
     async def prove(
-        self, claims: Iterable[Finding], result: Verification, max_cost: float | None = None
-    ) -> list[Finding]:
-        """Return the claims for which there is a script, with what it said, and the verdict that follows. `result` gets
+        self, verifier: Verifier, claims: Sequence[Finding], result: Verification
+    ) -> AsyncGenerator[Finding, None]:
+        """Yield each claim for which there is a script, with what it said, and the verdict that follows. `result` gets
         what it took, and a line for each problem."""
-        proved: list[Finding] = []
-        with _Copies(self.sources) as copies:
+        with _Copies(verifier.sources) as copies:
             for claim in claims:
                 try:
-                    written = claim.proof or await self._write(claim, result, max_cost)
-                    if written is not None:
-                        proof = await self._run(written, copies)
-                        proved.append(self._apply(claim, proof))
+                    written = claim.proof or await self._write(verifier, claim, result)
+                    if written is None:
+                        continue
+                    proof = await self._run(written, copies)
                 except SwecliError as error:
                     result.problems.append(f"{claim.id} could not be proved: {error.message}")
-        return proved
-
-    def _apply(self, claim: Finding, proof: Proof) -> Finding:
-        """Return a claim with its proof, and the verdict that follows. A script that has shown the problem before, and
-        shows it no longer, shows that it is fixed."""
-        verdict = _verdict_of(claim, proof, is_added=self._adds_lines_of(claim))
-        if claim.proof is not None and claim.stands and proof.head is Outcome.HOLDS:
-            return move(replace(claim, proof=proof), "fixed", "its script shows it no longer")
-        return replace(claim, proof=proof, verdict=verdict)
-
-    def _adds_lines_of(self, claim: Finding) -> bool:
-        """Return whether the change added the lines of a claim."""
-        before = self.sources.before.get(claim.path)
-        last = claim.end_line or claim.line
-        return before is not None and any(
-            line in before.added for line in range(claim.line, last + 1)
-        )
+                else:
+                    yield _apply(claim, proof, verifier.sources)
 
     async def _write(
-        self, claim: Finding, result: Verification, max_cost: float | None
+        self, verifier: Verifier, claim: Finding, result: Verification
     ) -> Proof | None:
         """Return a script that was not run yet; None if the model cannot write one. Raises SwecliError."""
-        evidence = describe_claim(claim, self.sources, is_change=True)
+        evidence = describe_claim(claim, verifier.sources, is_change=True)
         messages: list[ApiMessage] = [
             {"role": "system", "content": _PROMPT},
-            {"role": "user", "content": f"{self.change}\n\n{evidence}"},
+            {"role": "user", "content": f"{verifier.change}\n\n{evidence}"},
         ]
         label = f"proof of {claim.id}"
-        dialogue = await self.examiner.ask(
-            label, messages, self.sources, _SPEC, result.spend, max_cost
+        dialogue = await verifier.examiner.ask(
+            label, messages, verifier.sources, _SPEC, result.spend, verifier.cost_left(result)
         )
         script = dialogue.answer.get("script", "")
         if not script.strip():
@@ -165,6 +144,22 @@ class Prover:
         return said.outcome
 
 
+async def find_intended(
+    verifier: Verifier, shown: Sequence[Finding], result: Verification
+) -> list[Finding]:
+    """Return those of the claims that only a script has `shown`, and of which the verifier says that they are what the
+    change is for: a difference is no bug. `result` gets what it took."""
+    answers = await verifier.verify(shown)
+    result.add(answers)
+    intended: list[Finding] = []
+    for claim in shown:
+        judgement = answers.judgements.get(claim.id)
+        if judgement is not None and judgement.verdict == "intended":
+            judged = replace(claim, verdict="intended", judgement=judgement)
+            intended.append(move(judged, "refuted", judgement.why))
+    return intended
+
+
 class _Said:
     """What a script says: a marker, which only it was told, and a word behind it, in whatever else is printed."""
 
@@ -207,6 +202,22 @@ class _Copies:
         if side not in self._copies:
             self._copies[side] = Snapshot(self._sources.side(side).copy_files)
         return self._copies[side].root
+
+
+def _apply(claim: Finding, proof: Proof, sources: Sources) -> Finding:
+    """Return a claim with its proof, and the verdict that follows. A script that has shown the problem before, and
+    shows it no longer, shows that it is fixed."""
+    if claim.proof is not None and claim.stands and proof.head is Outcome.HOLDS:
+        return move(replace(claim, proof=proof), "fixed", "its script shows it no longer")
+    verdict = _verdict_of(claim, proof, is_added=_adds_lines_of(claim, sources))
+    return replace(claim, proof=proof, verdict=verdict)
+
+
+def _adds_lines_of(claim: Finding, sources: Sources) -> bool:
+    """Return whether the change added the lines of a claim."""
+    before = sources.before.get(claim.path)
+    last = claim.end_line or claim.line
+    return before is not None and any(line in before.added for line in range(claim.line, last + 1))
 
 
 def _verdict_of(claim: Finding, proof: Proof, *, is_added: bool) -> Verdict:

@@ -107,16 +107,19 @@ class Verifier:
         result = Verification(self._earlier_judgements(claims))
         asked = [finding for finding in claims if finding.id not in result.judgements]
         for batch in _make_batches(asked):
-            if self._is_over_budget(result):
+            left = self.cost_left(result)
+            if left is not None and left <= 0:
                 result.problems.append("not all findings were checked: the cost limit is reached")
                 break
             if result.usage.total >= self.tokens or not await self._judge(batch, result):
                 break
         return result
 
-    def _is_over_budget(self, result: Verification) -> bool:
-        cost = result.cost
-        return self.max_cost is not None and cost is not None and cost >= self.max_cost
+    def cost_left(self, result: Verification) -> float | None:
+        """Return how many US dollars may still be spent; None for any number, also where the price is unknown."""
+        if self.max_cost is None or result.cost is None:
+            return None
+        return self.max_cost - result.cost
 
     def _earlier_judgements(self, claims: Sequence[Finding]) -> dict[str, Judgement]:
         """Return the judgements that need no request, by finding id: the model's own on the same claim and code."""
@@ -208,8 +211,7 @@ class Verifier:
         ]
         label = f"check of {', '.join(finding.id for finding in batch)}"
         spec = _verdict_spec(is_change=self.change is not None)
-        cost = result.cost
-        left = None if self.max_cost is None or cost is None else self.max_cost - cost
+        left = self.cost_left(result)
         return await self.examiner.ask(label, messages, self.sources, spec, result.spend, left)
 
 

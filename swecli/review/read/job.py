@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from swecli.agent.agent import Agent
@@ -17,7 +18,7 @@ from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.grounding import move
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.look_up import Examiner
-from swecli.review.judge.prove import Prover
+from swecli.review.judge.prove import Prover, find_intended
 from swecli.review.judge.sources import Sources, project_sources
 from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
 from swecli.review.read.part_message import describe_change
@@ -139,30 +140,18 @@ class ReviewJob:
         return event, result
 
     async def _prove(self, verifier: Verifier, prover: Prover, result: Verification) -> None:
-        """Have scripts run for the severe findings that may be the change's, and those that a script has shown before.
-        A difference is no bug: of what only a script shows, the verifier says whether it is intended."""
+        """Have scripts run for the severe findings that may be the change's, and those that a script has shown
+        before."""
         severe = [finding for finding in self.findings() if finding.at_least(self.options.fail_on)]
         claims = [finding for finding in severe if finding.is_open and finding.verdict in _PROVABLE]
-        budget = verifier.max_cost
-        left = None if budget is None or result.cost is None else budget - result.cost
-        proved = await prover.prove(claims, result, left)
-        self.store.update(proved, "proof", verifier.model.name)
         undecided = {claim.id for claim in claims if claim.verdict == "cannot_tell"}
-        shown = [
-            finding
-            for finding in proved
-            if finding.id in undecided and finding.verdict == "introduced"
-        ]
-        answers = await verifier.verify(shown)
-        result.add(answers)
-        intended = [
-            move(
-                replace(finding, verdict="intended", judgement=judgement), "refuted", judgement.why
-            )
-            for finding in shown
-            if (judgement := answers.judgements.get(finding.id)) is not None
-            and judgement.verdict == "intended"
-        ]
+        shown: list[Finding] = []  # by a script only
+        async with aclosing(prover.prove(verifier, claims, result)) as proved:
+            async for finding in proved:
+                self.store.update([finding], "proof", verifier.model.name)
+                if finding.id in undecided and finding.verdict == "introduced":
+                    shown.append(finding)
+        intended = await find_intended(verifier, shown, result)
         self.store.update(intended, "check", verifier.model.name)
 
 
@@ -345,8 +334,7 @@ def _make_prover(agent: Agent, verifier: Verifier, plan: Plan) -> Prover:
         )
     environ = agent.ctx.commands.environ or {}
     project = project_root(agent.ctx.root)
-    sources = plan.target.sources
-    return Prover(verifier.examiner, sources, sandbox, project, environ, verifier.change)
+    return Prover(sandbox, project, environ)
 
 
 def read_only_toolkit(agent: Agent, sources: Sources, sessions: SessionManager) -> Toolkit:
