@@ -628,7 +628,7 @@ def test_a_late_finding_that_fails_the_review_is_in_the_summary(run: Run, hub: F
     assert "swecli: 1 finding fails the review (--fail-on high): F-1" in outcome.err
     assert [kind for kind, _ in hub.posted] == ["summary", "summary edited"], "no late comment"
     summary = hub.issue[0]["body"]
-    assert "1 open finding, of which 0 inline. 1 finding fails the review" in summary
+    assert "1 open finding, 0 with a comment. 1 finding fails the review" in summary
     assert "- [ ] `shop/prices.py:3` MAGIC_NUMBERS (high, open, introduced)" in summary
     posted = len(hub.posted)
     assert run(*POST, script("../s.json", END)).code == 1
@@ -642,7 +642,7 @@ def test_what_fails_below_the_severity_of_comments_is_in_the_summary(
     words = ("review", "--pr", "7", "--post", "--yes", "--fail-on", "low", "-m")
     assert run(*words, script("../s.json", report, INTRODUCED)).code == 1
     assert [kind for kind, _ in hub.posted] == ["summary"]
-    assert "1 open finding, of which 0 inline. 1 finding fails the review" in hub.issue[0]["body"]
+    assert "1 open finding, 0 with a comment. 1 finding fails the review" in hub.issue[0]["body"]
 
 
 def test_the_text_of_a_finding_that_looks_like_a_call_is_shown_as_text(run: Run) -> None:
@@ -695,7 +695,7 @@ def test_a_resolved_thread_dismisses_the_finding_for_all_later_pushes(
         assert (finding["state"], finding["reason"]) == ("dismissed", "The law says so.")
         hub.comments.clear()  # the state carries it
     assert [kind for kind, _ in hub.posted[posted:]] == ["summary edited"]
-    assert "0 open findings, of which 0 inline. 1 dismissed." in hub.issue[0]["body"]
+    assert "0 open findings, 0 with a comment. 1 dismissed." in hub.issue[0]["body"]
 
 
 @pytest.mark.parametrize(
@@ -752,6 +752,7 @@ def test_a_token_that_may_not_write_prints_the_review_and_keeps_its_exit_code(
 def test_a_ticked_box_in_the_summary_dismisses_a_finding_without_a_thread(
     run: Run, hub: FakeGitHub
 ) -> None:
+    hub.refuse_paths = {"shop/prices.py"}
     report = script_report(("shop/prices.py", 11, "ODD"), severity="high")
     line = Path("shop/prices.py").read_text().split("\n")[10].strip()
     other = script_verdict(("F-1", "introduced", line))

@@ -305,6 +305,9 @@ class FakeGitHub:
         return status, {"message": headers.get("said", f"refused with {status}")}, headers
 
     def _out_of_diff(self, row: dict[str, Any]) -> str:
+        if row.get("subject_type") == "file":
+            is_changed = row["path"] in self.patches and row["path"] not in self.refuse_paths
+            return "" if is_changed else "path must be part of the diff"
         diff = FileDiff(row["path"], hunks=parse_hunks(self.patches.get(row["path"], "")))
         lines = range(row.get("start_line", row["line"]), row["line"] + 1)
         if (

@@ -55,9 +55,9 @@ class Posted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What one push posts: `inline` findings as comments in the diff, `rest` in the summary's list, replies to the
-    comments of `fixed` ones (finding, comment id), and of those that are `reopened`. `already_posted` findings have a
-    comment."""
+    """What one push posts: `inline` findings as comments in the diff, those `on_file` as comments on a changed file,
+    where the diff does not show their line, `rest` in the summary's list, replies to the comments of `fixed` ones
+    (finding, comment id), and of those that are `reopened`. `already_posted` findings have a comment."""
 
     github: GitHub
     target: Target
@@ -65,6 +65,7 @@ class Push:
     read: tuple[str, ...]
     gate: Gate
     inline: tuple[Finding, ...] = ()
+    on_file: tuple[Finding, ...] = ()
     rest: tuple[Finding, ...] = ()
     already_posted: tuple[Finding, ...] = ()
     fixed: tuple[tuple[Finding, int], ...] = ()
@@ -75,13 +76,17 @@ class Push:
     def lines(self) -> list[str]:
         """The plan as lines for the user, the counts last."""
         lines = [f"inline {row_view(finding).line}" for finding in self.inline]
+        lines += [f"on the file {row_view(finding).line}" for finding in self.on_file]
         lines += [f"summary {row_view(finding).line}" for finding in self.rest]
         lines += [f"fixed {row_view(finding).line}" for finding, _ in self.fixed]
         lines += [f"reopened {row_view(finding).line}" for finding, _ in self.reopened]
-        counts = (
-            f"{len(self.inline)} inline, {len(self.rest)} in the summary, {len(self.fixed)} fixed"
-        )
-        return [*lines, f"{counts}, {len(self.already_posted)} already posted"]
+        counts = [f"{len(self.inline)} inline"]
+        if self.on_file:
+            counts.append(f"{len(self.on_file)} on files")
+        counts.append(f"{len(self.rest)} in the summary")
+        counts.append(f"{len(self.fixed)} fixed")
+        counts.append(f"{len(self.already_posted)} already posted")
+        return [*lines, ", ".join(counts)]
 
     @property
     def summary(self) -> str:
@@ -92,13 +97,14 @@ class Push:
     def has_changes(self) -> bool:
         """Return whether anything on the pull request would change."""
         return (
-            bool(self.inline or self.fixed or self.reopened)
+            bool(self.inline or self.on_file or self.fixed or self.reopened)
             or self.summary != self.target.earlier.body
         )
 
     def post(self) -> Posted:
-        """Post it and return what happened. If GitHub rejects a comment, all go into the summary. Raises BadInput
-        without a token, GitHubError if nothing could be posted."""
+        """Post it and return what happened. If GitHub rejects the line of a comment, all become comments on files, and
+        those that it rejects too go into the summary. Raises BadInput without a token, GitHubError if nothing could be
+        posted."""
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
             return Posted((f"nothing new, {len(self.already_posted)} already posted",), 0, 0)
@@ -120,10 +126,12 @@ class Push:
             except GitHubError as error:
                 if error.status != 422:
                     raise
-                push = replace(self, inline=(), rest=(*self.inline, *self.rest))
+                push = replace(self, inline=(), on_file=(*self.inline, *self.on_file))
                 problems.append(
-                    f"GitHub rejected the comments, all are in the summary: {error.message}"
+                    f"GitHub rejected the lines of comments, which are now on their files: {error.message}"
                 )
+        push, refusals = _comment_on_files(push)
+        problems += refusals
         problems += [*_close_fixed(push), *_reopen_threads(push)]
         # another job on the same commit may have written the summary meanwhile
         earlier = self.target.earlier
@@ -133,8 +141,9 @@ class Push:
             self.github.request("PATCH", f"issues/comments/{comment}", body)
         else:
             self.github.request("POST", f"issues/{self.target.pr}/comments", body)
-        rejected = len(self.inline) - len(push.inline)
-        posted = len(self.inline) + len(self.rest) - rejected
+        planned = len(self.inline) + len(self.on_file)
+        rejected = planned - len(push.inline) - len(push.on_file)
+        posted = planned + len(self.rest) - rejected
         return Posted((*problems, f"posted: {push.lines[-1]}"), posted, rejected)
 
 
@@ -182,9 +191,9 @@ def plan_push(
         and finding.at_least(gate.post_min)
         and (not finding.late or finding.severity == "critical")
         and finding.path in target.diffs
-        and finding.line in target.diffs[finding.path].lines
     ]
-    inline = fit[:MAX_INLINE]
+    commented = fit[:MAX_INLINE]
+    inline = [finding for finding in commented if _is_in_diff(finding, target)]
     return Push(
         github=github,
         target=target,
@@ -192,11 +201,17 @@ def plan_push(
         read=tuple(dict.fromkeys([*target.earlier.digests, *read])),
         gate=gate,
         inline=tuple(inline),
-        rest=tuple(finding for finding in new if finding not in inline),
+        on_file=tuple(finding for finding in commented if finding not in inline),
+        rest=tuple(finding for finding in new if finding not in commented),
         already_posted=tuple(already_posted),
         fixed=tuple(fixed),
         reopened=tuple(reopened),
     )
+
+
+def _is_in_diff(finding: Finding, target: Target) -> bool:
+    """Return whether the diff shows the line of a finding in a changed file."""
+    return finding.line in target.diffs[finding.path].lines
 
 
 def _own_comments(github: GitHub, number: int) -> tuple[dict[str, int], set[str]]:
@@ -223,13 +238,42 @@ def _build_comment(finding: Finding, diff: FileDiff) -> dict[str, Any]:
     while last < (finding.end_line or last) and last + 1 in diff.lines:
         last += 1
     is_whole = last == (finding.end_line or finding.line) and not has_secret(finding.suggestion)
-    claim = "\n\n".join(_format_claim(finding, with_suggestion=is_whole))
-    text = f"**{_escape(finding.code_smell_type)}** ({finding.severity}) {claim}"
-    body = f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
+    body = _write_comment(finding, with_suggestion=is_whole)
     comment: dict[str, Any] = {"path": finding.path, "body": body, "line": last, "side": "RIGHT"}
     if last > finding.line:
         comment |= {"start_line": finding.line, "start_side": "RIGHT"}
     return comment
+
+
+def _write_comment(finding: Finding, *, with_suggestion: bool, place: str = "") -> str:
+    """Return the text of a comment. `place` says where the finding is, "" if the comment stands there."""
+    claim = "\n\n".join(_format_claim(finding, with_suggestion=with_suggestion))
+    text = f"**{_escape(finding.code_smell_type)}** ({finding.severity}{place}) {claim}"
+    return f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
+
+
+def _comment_on_files(push: Push) -> tuple[Push, list[str]]:
+    """Post the comments on whole files, which a review of GitHub's cannot hold. Return the push with those that are
+    refused in the summary, and a line for each of them."""
+    refused: list[Finding] = []
+    problems: list[str] = []
+    for finding in push.on_file:
+        place = f", line {finding.line}"
+        comment = {
+            "commit_id": push.target.head,
+            "path": finding.path,
+            "body": _write_comment(finding, with_suggestion=False, place=place),
+            "subject_type": "file",
+        }
+        try:
+            push.github.request("POST", f"pulls/{push.target.pr}/comments", comment)
+        except GitHubError as error:
+            if error.status != 422:
+                raise
+            refused.append(finding)
+            problems.append(f"{finding.id} could not be commented on its file: {error.message}")
+    on_file = tuple(finding for finding in push.on_file if finding not in refused)
+    return replace(push, on_file=on_file, rest=(*refused, *push.rest)), problems
 
 
 def _close_fixed(push: Push) -> list[str]:
@@ -278,11 +322,11 @@ def _reopen_threads(push: Push) -> list[str]:
 def _build_summary(push: Push) -> str:
     """Return the summary: what was not read, counts, a folded table of findings without a comment, and the state."""
     lines = [] if push.end.complete else [f"**Incomplete:** {_escape(format_coverage(push.end))}\n"]
-    inline = len(push.inline) + len(push.already_posted)
-    open_ones = pluralize(inline + len(push.rest), "open finding")
+    commented = len(push.inline) + len(push.on_file) + len(push.already_posted)
+    open_ones = pluralize(commented + len(push.rest), "open finding")
     dismissed = sum(finding.state == "dismissed" for finding in push.end.findings)
     failing = push.gate.describe(push.end.findings)
-    line = f"swecli reviewed {push.target.head[:12]}: {open_ones}, of which {inline} inline."
+    line = f"swecli reviewed {push.target.head[:12]}: {open_ones}, {commented} with a comment."
     line += f" {failing}." if failing else ""
     line += f" {dismissed} dismissed." if dismissed else ""
     lines.append(line)

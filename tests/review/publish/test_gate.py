@@ -80,7 +80,7 @@ def test_what_fails_a_review_is_shown_everywhere_and_only_what_counts_is_posted(
     failing = [finding for finding in findings if gate.fails(finding)]
     assert gate.exit_code(push.end, is_incomplete_allowed=False) == (1 if failing else 0)
 
-    posted = [*push.inline, *push.rest, *push.already_posted]
+    posted = [*push.inline, *push.on_file, *push.rest, *push.already_posted]
     assert all(finding in posted for finding in failing)
     assert all(gate.counts(finding) for finding in posted)
     summary = push.summary

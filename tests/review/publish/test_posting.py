@@ -80,37 +80,46 @@ def test_only_findings_in_the_diff_are_posted_inline_and_a_second_run_posts_noth
         make_finding("a.py", 2, "f", state="dismissed"),
     )
     assert list(make_push(hub, *everything).post().lines) == [
-        "posted: 3 inline, 2 in the summary, 0 fixed, 0 already posted"
+        "posted: 3 inline, 1 on files, 1 in the summary, 0 fixed, 0 already posted"
     ]
-    assert posted_kinds(hub) == ["reviews", "summary"]
-    comments, text = hub.posted[0][1]["comments"], hub.posted[1][1]["body"]
+    assert posted_kinds(hub) == ["reviews", "comments", "summary"]
+    comments, text = hub.posted[0][1]["comments"], hub.posted[2][1]["body"]
     assert [(c["line"], c.get("start_line")) for c in comments] == [(2, None), (3, 2), (4, 3)]
     assert ["```suggestion" in c["body"] for c in comments] == [True, True, False]
-    assert "a.py:40" in text
+    assert "**DEAD_CODE** (high, line 40) m c" in hub.posted[1][1]["body"]
     assert "z.py:1" in text
-    assert list(make_push(hub, *everything).post().lines) == ["nothing new, 3 already posted"]
-    assert len(hub.posted) == 2
+    assert "5 open findings, 4 with a comment" in text
+    assert list(make_push(hub, *everything).post().lines) == ["nothing new, 4 already posted"]
+    assert len(hub.posted) == 3
+
+
+def test_a_comment_on_a_file_that_github_rejects_is_in_the_summary(hub: FakeGitHub) -> None:
+    hub.refuse_paths = {"a.py"}
+    done = make_push(hub, OUTSIDE).post()
+    assert (done.findings, done.rejected) == (0, 1)
+    assert posted_kinds(hub) == ["summary"]
+    assert "a.py:40" in hub.posted[0][1]["body"]
 
 
 def test_a_dry_run_posts_nothing(hub: FakeGitHub) -> None:
     lines = make_push(hub, INSIDE, OUTSIDE).lines
-    assert [line.split(" ")[0] for line in lines] == ["inline", "summary", "1"]
+    assert [line.split(" ")[0] for line in lines] == ["inline", "on", "1"]
     assert hub.posted == []
 
 
-def test_if_an_inline_comment_is_refused_all_findings_are_posted_in_the_summary(
+def test_if_an_inline_comment_is_refused_all_are_comments_on_files_or_in_the_summary(
     hub: FakeGitHub,
 ) -> None:
     hub.refuse_paths = {"b.py"}
-    lines = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post().lines
-    assert lines[1] == "posted: 0 inline, 3 in the summary, 0 fixed, 0 already posted"
-    assert posted_kinds(hub) == ["summary"]
+    done = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OTHER).post()
     assert (
-        make_push(hub, INSIDE, OUTSIDE)
-        .post()
-        .lines[0]
-        .startswith("posted: 0 inline, 2 in the summary")
+        done.lines[-1]
+        == "posted: 0 inline, 1 on files, 2 in the summary, 0 fixed, 0 already posted"
     )
+    assert (done.findings, done.rejected) == (2, 1)
+    assert posted_kinds(hub) == ["comments", "summary"]
+    assert "**DEAD_CODE** (high, line 2) m a" in hub.posted[0][1]["body"]
+    assert "b.py:2" in hub.posted[1][1]["body"]
 
 
 def test_300_findings_are_posted_as_a_review_of_the_ten_worst_and_one_summary(
@@ -155,12 +164,6 @@ def test_a_finding_whose_thread_a_person_resolved_is_not_posted_again(hub: FakeG
     make_push(hub, INSIDE).post()
     hub.resolved.add(hub.comments[0]["id"])
     assert list(make_push(hub, INSIDE).post().lines) == ["nothing new, 1 already posted"]
-
-
-def test_comments_that_github_rejects_are_counted_as_such(hub: FakeGitHub) -> None:
-    hub.refuse_paths = {"b.py"}
-    done = make_push(hub, INSIDE, make_finding("b.py", 2, "f"), OUTSIDE).post()
-    assert (done.findings, done.rejected) == (1, 2)
 
 
 def test_a_summary_that_another_job_posted_meanwhile_is_edited(hub: FakeGitHub) -> None:
@@ -301,7 +304,7 @@ def test_each_error_status_of_github_has_a_message_of_one_line_and_an_exit_code(
 ) -> None:
     hub.refuse["POST comments"] = [(status, headers)]
     with pytest.raises(SwecliError) as caught:
-        make_push(hub, OUTSIDE).post()
+        make_push(hub, OTHER).post()
     assert message in str(caught.value)
     assert caught.value.exit_code == (
         75 if "rate limit" in str(caught.value) or status in (429, 500) else 1
