@@ -285,9 +285,13 @@ class FakeGitHub:
             if first in (row["id"], row.get("in_reply_to_id"))
         ]
 
-    def reply(self, text: str, login: str = "ann", association: str = "MEMBER") -> None:
-        """Let a person reply to the newest thread ("": without a word) and resolve it."""
-        first = [row["id"] for row in self.comments if row["path"]][-1]
+    def reply(
+        self, text: str, login: str = "ann", association: str = "MEMBER", about: str = ""
+    ) -> None:
+        """Let a person reply with a text, "" for none, to the newest thread that has the words `about`, and resolve
+        it."""
+        threads = [row for row in self.comments if row["path"] and about in row["body"]]
+        first = threads[-1]["id"]
         user = {"login": login}
         row = {"id": 5_000 + len(self.comments), "body": text, "path": "", "user": user}
         if text:

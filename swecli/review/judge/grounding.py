@@ -103,10 +103,31 @@ def _ground_one(finding: Finding, source: Source, before: Before | None) -> Find
     if not anchor:
         judgement = Judgement("refuted", why=mismatch, by="rule")
         return move(replace(placed, verdict="refuted", judgement=judgement), "refuted", mismatch)
-    symbol = source.symbol_at(line)
-    last = finding.end_line or line
-    block = Block.make(source.lines[line - 1 : last], source.layout_of(line, last))
-    return replace(placed, block=block.dump(), symbol=symbol.name)
+    return _with_block(placed, source)
+
+
+def anchor_at(finding: Finding, source: Source, line: int) -> Finding:
+    """Return a known finding at the line where its problem stands now, by whose text it is found from then on. Its
+    suggestion was for other lines."""
+    placed = replace(
+        _drop_suggestion(finding),
+        path=source.path,
+        line=line,
+        end_line=None,
+        anchor=collapse_whitespace(source.lines[line - 1])[:_MAX_ANCHOR],
+        file_hash=source.hash,
+        verified=True,
+        why="",
+    )
+    return _with_block(placed, source)
+
+
+def _with_block(finding: Finding, source: Source) -> Finding:
+    """Return a finding with the text of its lines, and the name of the function around them."""
+    first = finding.line
+    last = finding.end_line or first
+    block = Block.make(source.lines[first - 1 : last], source.layout_of(first, last))
+    return replace(finding, block=block.dump(), symbol=source.symbol_at(first).name)
 
 
 def _find_removal(finding: Finding, source: Source, before: Before | None) -> int:

@@ -65,20 +65,25 @@ class Hearing:
         if not self._was_shown(quote):
             return None
         if verdict == "refuted":
-            return self._find_in_head(path, claim.path, quote)
+            return self._find_in_head(path, claim, quote)
         if verdict == "pre_existing":
             lines = self._base(path).find_quote(quote, _MIN_QUOTE)
             return _Evidence(path, lines[0], quote, "base") if lines else None
         present = None
         if not absent and answer.get("side") != "base":
-            present = self._find_in_head(path, claim.path, quote)
+            present = self._find_in_head(path, claim, quote)
         return present or self._find_absence(path, quote)
 
-    def _find_in_head(self, path: str, claimed: str, quote: str) -> _Evidence | None:
-        """Return a quote of the code as it is now; None if it does not stand there."""
-        source = self.sources.get(path) if path == claimed else self.sources.find(path)
+    def _find_in_head(self, path: str, claim: Finding, quote: str) -> _Evidence | None:
+        """Return a quote of the code as it is now; None if it does not stand there. Of several places the one nearest
+        to the claim is meant."""
+        is_own = path == claim.path
+        source = self.sources.get(path) if is_own else self.sources.find(path)
         lines = source.find_quote(quote, _MIN_QUOTE)
-        return _Evidence(path, lines[0], quote, "head") if lines else None
+        if not lines:
+            return None
+        line = min(lines, key=lambda line: abs(line - claim.line)) if is_own else lines[0]
+        return _Evidence(path, line, quote, "head")
 
     def _find_absence(self, path: str, text: str) -> _Evidence | None:
         """Return a text that stood in a file before the change, at the line of now where it stood, or in a file that is

@@ -20,7 +20,7 @@ from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ToolSpec, Usage
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.evidence import describe_claim
-from swecli.review.judge.grounding import move
+from swecli.review.judge.grounding import anchor_at, move
 from swecli.review.judge.look_up import Examiner, LookUpDialogue
 from swecli.review.judge.sources import Sources
 from swecli.review.judge.verdicts import Hearing, find_same
@@ -84,7 +84,7 @@ class Verifier:
         claims = _select_claims(findings, reported)
         result = await self.verify(claims)
         judged = tuple(
-            _apply_judgement(finding, result.judgements[finding.id], again=finding.id in reported)
+            self._apply(finding, result.judgements[finding.id], again=finding.id in reported)
             for finding in claims
             if finding.id in result.judgements
         )
@@ -101,6 +101,15 @@ class Verifier:
             judged,
         )
         return event, result
+
+    def _apply(self, finding: Finding, judgement: Judgement, *, again: bool) -> Finding:
+        """Return the finding with a verdict. One that was gone and stands is found by what the verifier quotes from
+        then on: otherwise it would be gone again, and paid for again, at each later review."""
+        judged = _apply_judgement(finding, judgement, again=again)
+        is_back = finding.state == "gone" and judged.is_open and judged.state != "gone"
+        if not is_back or not judgement.line or judgement.side == "base":
+            return judged
+        return anchor_at(judged, self.sources.reviewed(judgement.path), judgement.line)
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
@@ -236,12 +245,7 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
         is_repaired = finding.state in ("gone", "regressed") or _has_changed(finding, judgement)
         return move(judged, "fixed" if is_repaired else "refuted", judgement.why or "checked")
     if finding.state == "gone" and judged.stands:
-        present = move(judged, "there", judgement.why)
-        if not judgement.line:
-            return present
-        present = replace(present, path=judgement.path, line=judgement.line)
-        # in another file, the next comparison has to find its lines
-        return present if present.path == finding.path else replace(present, file_hash="")
+        return move(judged, "there", judgement.why)
     is_reopened = again and (judged.stands or finding.state == "refuted")
     return move(judged, "reported again", judgement.why) if is_reopened else judged
 

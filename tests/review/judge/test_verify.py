@@ -15,6 +15,7 @@ import pytest
 from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
 from swecli.review.judge.grounding import ground
+from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Before, Source, Sources
 from swecli.review.judge.verify import Verification, _apply_judgement
 from swecli.store.reviews import ReviewStore
@@ -480,3 +481,30 @@ async def test_a_refuted_finding_is_verified_again_only_if_it_is_reported_again(
     assert model.requests == []
     await verifier.check(store.findings(), {"F-1"})
     assert (store.get("F-1").state, store.get("F-1").verdict) == ("open", "confirmed")
+
+
+async def test_a_gone_finding_that_stands_is_found_by_what_shows_it_from_then_on(
+    store: ReviewStore,
+) -> None:
+    other = "return sum(prices) / (len(prices))"
+    [claim] = record(store, replace(CLAIM, suggestion=f"    {other}"))
+    Path("a.py").write_text(f"# another line\n{CODE.replace(LINE, other)}")
+    recheck(store, Sources(Path.cwd()))
+    assert store.get(claim.id).state == "gone"
+    answer = calls(verdict_call((claim.id, "confirmed", other), path="a.py"))
+    verifier = make_verifier(ScriptedModel([answer]), store, Sources(Path.cwd()))
+    await verifier.check(store.findings())
+    standing = store.get(claim.id)
+    assert (standing.state, standing.line, standing.suggestion) == ("open", 6, "")
+    assert recheck(store, Sources(Path.cwd())) == []
+    assert store.get(claim.id).state == "open"
+
+
+async def test_of_several_places_of_a_quote_the_one_nearest_to_the_claim_is_evidence(
+    store: ReviewStore,
+) -> None:
+    Path("a.py").write_text(f"{CODE}\n\n{CODE}")
+    [claim] = record(store, replace(CLAIM, line=16))
+    answer = calls(verdict_call((claim.id, "confirmed", LINE), path="a.py"))
+    taken, _ = await verify(store, [claim], answer)
+    assert taken.judgements[claim.id].line == 16
