@@ -74,7 +74,7 @@ def _describe_plan(event: ReviewPlanned) -> list[str]:
     lines = [f"{pluralize(event.lines, event.unit.removesuffix('s'))} to read"]
     if event.skipped:
         lines.append(format_skips(event.skipped))
-    if event.estimate is not None:
+    if event.estimate is not None and event.parts:
         lines.append(_describe_estimate(event.estimate))
     return lines
 

@@ -11,6 +11,7 @@ import pytest
 from swecli.models.errors import BadInput
 from swecli.models.finding import Finding
 from swecli.models.proof import Outcome, Proof
+from swecli.review.judge import prove as prove_module
 from tests.support.project import make_project
 from tests.support.reviews import begin_review, collect, report_call, review_store, verdict_call
 from tests.support.runtime import calls, make_runtime
@@ -47,10 +48,15 @@ def change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def prove(
-    script: str, verdict: str = "cannot_tell", *later: Any, line: int = 2, language: str = "python"
+    script: str,
+    verdict: str = "cannot_tell",
+    *later: Any,
+    line: int = 2,
+    language: str = "python",
+    path: str = "shop/mean.py",
 ) -> tuple[Finding, Any]:
     """Review the change with one finding, whose script is given; return the finding and the model."""
-    told = report_call(("shop/mean.py", line, "ZERO"), severity="high")
+    told = report_call((path, line, "ZERO"), severity="high")
     replies = [
         calls(told),
         calls(verdict_call(("F-1", verdict, LINE), path="shop/mean.py")),
@@ -114,6 +120,29 @@ seen.touch()
     finding, _ = await prove(script, "introduced")
     assert finding.proof is not None
     assert (finding.proof.head, finding.verdict) == (Outcome.VARIES, "introduced")
+
+
+async def test_a_script_that_hangs_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove_module, "_SECONDS", 0.5)
+    finding, _ = await prove("import time\ntime.sleep(60)\n", "introduced")
+    assert finding.proof is not None
+    assert (finding.proof.base, finding.proof.head) == (Outcome.CANNOT_RUN, Outcome.CANNOT_RUN)
+    assert finding.verdict == "introduced"
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "verdict"),
+    [("shop/mean.py", 2, "introduced"), ("shop/prices.py", 3, "cannot_tell")],
+)
+async def test_where_the_base_does_not_build_only_added_lines_are_introduced(
+    path: str, line: int, verdict: str
+) -> None:
+    commit("def mean(prices:\n", "Break it")
+    commit(AFTER, "Write it anew")
+    finding, _ = await prove(SHOWS, "cannot_tell", line=line, path=path)
+    assert finding.proof is not None
+    assert (finding.proof.base, finding.proof.head) == (Outcome.CANNOT_RUN, Outcome.BROKEN)
+    assert finding.verdict == verdict
 
 
 async def test_a_script_runs_in_the_sandbox_and_changes_nothing(tmp_path: Path) -> None:

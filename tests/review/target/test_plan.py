@@ -1,4 +1,4 @@
-"""Test which hunks of a later push count as read."""
+"""Test how a change is cut into parts, and which hunks of a later push count as read."""
 
 from __future__ import annotations
 
@@ -101,3 +101,11 @@ def test_a_removed_file_is_planned_with_the_lines_that_it_had() -> None:
     [hunk] = build_plan(target, TokenCounter(), 8_000).hunks
     assert (hunk.lines, hunk.spans) == (tuple(range(1, 19)), ((1, 18),))
     assert "     4 - def total(items):" in hunk.text
+
+
+def test_each_of_five_thousand_lines_is_in_one_part_of_limited_size() -> None:
+    text = "".join(f"value_{number} = work({number}) + 1\n" for number in range(5_000))
+    wide = plan(text, base="")
+    lines = [line for part in wide.parts for hunk in part.hunks for line in hunk.lines]
+    assert sorted(lines) == list(range(1, 5_001))
+    assert max(part.tokens for part in wide.parts) <= 8_000
