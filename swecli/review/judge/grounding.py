@@ -124,10 +124,9 @@ def anchor_at(finding: Finding, source: Source, line: int) -> Finding:
 
 def _with_block(finding: Finding, source: Source) -> Finding:
     """Return a finding with the text of its lines, and the name of the function around them."""
-    first = finding.line
-    last = finding.end_line or first
-    block = Block.make(source.lines[first - 1 : last], source.layout_of(first, last))
-    return replace(finding, block=block.dump(), symbol=source.symbol_at(first).name)
+    block = source.block(finding.line, finding.end_line or finding.line)
+    symbol = source.symbol_at(finding.line)
+    return replace(finding, block=block.dump(), symbol=symbol.name)
 
 
 def _find_removal(finding: Finding, source: Source, before: Before | None) -> int:

@@ -76,7 +76,11 @@ def _find_lines(finding: Finding, block: Block, source: Source) -> tuple[int, in
 
     def rank(lines: tuple[int, int]) -> tuple[bool, bool, int]:
         is_elsewhere = source.symbol_at(lines[0]).name != finding.symbol
-        return is_elsewhere, not source.is_same(block, lines), abs(lines[0] - finding.line)
+        return (
+            is_elsewhere,
+            not source.block(*lines).is_same_code(block),
+            abs(lines[0] - finding.line),
+        )
 
     return min(source.find_block(block, finding.anchor), key=rank, default=None)
 
@@ -94,7 +98,7 @@ def _follow(finding: Finding, block: Block, source: Source, lines: tuple[int, in
         verified=True,
         why="",
     )
-    if source.is_same(block, lines):
+    if source.block(first, last).is_same_code(block):
         return move(moved, "there", "its code is back")
     return move(moved, "vanished", _OTHER_LAYOUT)
 

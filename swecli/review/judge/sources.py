@@ -81,8 +81,13 @@ class Block(NamedTuple):
         return json.dumps([self.length, self.digest, None, self.layout], separators=(",", ":"))
 
     def has_text_of(self, other: Block) -> bool:
-        """Return whether both are the same text, whatever its white space."""
+        """Return whether both are the same text, whatever its white space: so code is found again."""
         return (self.length, self.digest) == (other.length, other.digest)
+
+    def is_same_code(self, other: Block) -> bool:
+        """Return whether both are the same text that also does the same, as far as its layout tells."""
+        has_same_layout = self.layout == other.layout or "" in (self.layout, other.layout)
+        return self.has_text_of(other) and has_same_layout
 
 
 @dataclass(frozen=True)
@@ -132,9 +137,10 @@ class Source:
         """The form of each line: see `read_forms`."""
         return read_forms(self.path, self.lines)
 
-    def layout_of(self, first: int, last: int) -> str:
-        """Return the digest of the forms of these lines, which is equal for code that does the same."""
-        return digest_code(self.forms[first - 1 : last])
+    def block(self, first: int, last: int) -> Block:
+        """Return the code of these lines."""
+        layout = digest_code(self.forms[first - 1 : last])
+        return Block.make(self.lines[first - 1 : last], layout)
 
     def find_quote(self, quote: str, shortest: int = 1, *, whole: bool = False) -> list[int]:
         """Return the lines on which a quote begins, whatever its white space, fences and line numbers. A quote of less
@@ -152,8 +158,8 @@ class Source:
         return []
 
     def find_block(self, block: Block, anchor: str = "") -> list[tuple[int, int]]:
-        """Return (first, last) line of each place of a block's text, whatever its white space: `is_same` tells whether
-        that matters. `anchor` is how its text begins, or "" if unknown."""
+        """Return (first, last) line of each place of a block's text, whatever its white space: `Block.is_same_code`
+        tells whether that matters. `anchor` is how its text begins, or "" if unknown."""
         text, starts = self._stripped
         beginning = strip_whitespace(anchor)
         line_at = {start: line for line, start in enumerate(starts, 1)}
@@ -165,10 +171,6 @@ class Source:
             if may_be_there and _digest(text[start:end]) == block.digest:
                 places.append((first, bisect_right(starts, end - 1)))
         return places
-
-    def is_same(self, block: Block, lines: tuple[int, int]) -> bool:
-        """Return whether the code at the first and last line of a place of a block does the same as the block."""
-        return block.layout in ("", self.layout_of(*lines))
 
     @cached_property
     def _stripped(self) -> tuple[str, list[int]]:
