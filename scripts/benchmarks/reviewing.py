@@ -17,6 +17,7 @@ from typing import Any
 
 from scripts.benchmarks.erring import erring
 from scripts.benchmarks.planting import planting
+from scripts.benchmarks.twins import twins
 from swecli.models.finding import Finding, ReviewRecord
 from swecli.models.message import ModelReply, ToolCall
 from swecli.models.review_events import ReviewFinished, ReviewProgressed
@@ -135,6 +136,7 @@ def figures(problems: int = 30, harmless: int = 20) -> Iterator[Figure]:
             yield from _stops()
             yield from _many()
             yield from (Figure(*row) for row in planting(problems, harmless))
+            yield from (Figure(*row) for row in twins(problems))
             yield from (Figure(*row) for row in erring())
         finally:
             os.chdir(before)
