@@ -96,7 +96,8 @@ class ReviewFace(ShellFace):
                 if remainder := format_incomplete(event):
                     lines.append(remainder)
             case FindingsAccumulated():
-                lines = [f"found: {row_view(finding).line}" for finding in event.findings]
+                # the list on stdout has the rest
+                lines = [f"found: {row_view(finding).headline}" for finding in event.findings]
             case _:
                 lines = format_event(event)
         for line in lines:

@@ -45,6 +45,8 @@ def render_finding(finding: Finding, view: FindingView) -> RenderableType:
         fact = Text(name, style="quiet").append(one_line(text, 1_000), "quiet")
         parts.append(add_prefix(fact, "  "))
     parts += [Text(f"    {sanitize(line)}", "quiet", tab_size=4) for line in view.script]
+    if view.code:
+        parts.append(Text("code:", style="quiet"))
     for line in view.code:
         style = "" if line.startswith(">") else "quiet"
         parts.append(Text(sanitize(line), style, tab_size=4))

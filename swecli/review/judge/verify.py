@@ -91,16 +91,7 @@ class Verifier:
         self.store.update(judged, "check", self.model.name)
         for name, earlier_id in result.duplicates.items():
             self.store.merge(name, earlier_id)
-        counts = Counter(finding.verdict for finding in judged)
-        event = FindingsJudged(
-            counts["introduced"] + counts["confirmed"],
-            counts["refuted"],
-            counts["cannot_tell"],
-            counts["pre_existing"],
-            counts["intended"],
-            judged,
-        )
-        return event, result
+        return count_verdicts(judged), result
 
     def _apply(self, finding: Finding, judgement: Judgement, *, again: bool) -> Finding:
         """Return the finding with a verdict. One that was gone and stands is found by what the verifier quotes from
@@ -222,6 +213,19 @@ class Verifier:
         spec = _verdict_spec(is_change=self.change is not None)
         left = self.cost_left(result)
         return await self.examiner.ask(label, messages, self.sources, spec, result.spend, left)
+
+
+def count_verdicts(findings: Sequence[Finding]) -> FindingsJudged:
+    """Return the event about findings that were checked."""
+    counts = Counter(finding.verdict for finding in findings)
+    return FindingsJudged(
+        counts["introduced"] + counts["confirmed"],
+        counts["refuted"],
+        counts["cannot_tell"],
+        counts["pre_existing"],
+        counts["intended"],
+        tuple(findings),
+    )
 
 
 def _verdict_spec(*, is_change: bool) -> ToolSpec:

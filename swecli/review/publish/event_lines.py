@@ -58,6 +58,9 @@ def _describe_verdicts(event: FindingsJudged) -> str:
         counts.append(f"{event.pre_existing} older than the change")
     if event.intended:
         counts.append(f"{event.intended} intended by it")
+    tried = sum(finding.proof is not None for finding in event.findings)
+    if tried:
+        counts.append(f"{tried} tried by a script")
     return f"checked against the code: {', '.join(counts)}"
 
 

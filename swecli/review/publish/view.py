@@ -27,12 +27,16 @@ class FindingView:
     script: tuple[str, ...] = ()  # what was run on both sides of the change
 
     @property
+    def headline(self) -> str:
+        return f"{self.place} {self.claim}"
+
+    @property
     def line(self) -> str:
         marks = "".join(f" [{mark}]" for mark in self.marks)
-        return f"{self.place} {self.claim}: {self.message}{marks}"
+        return f"{self.headline}: {self.message}{marks}"
 
     def lines(self) -> list[str]:
-        lines = [f"{self.place} {self.claim}", ", ".join(self.marks), self.message]
+        lines = [self.headline, ", ".join(self.marks), self.message]
         lines += [f"{label}: {text}" if label else text for label, text in self.facts]
         lines += [f"    {line}" for line in self.script]
         if self.code:
@@ -78,10 +82,11 @@ def _list_facts(finding: Finding, history: Sequence[StateChange]) -> list[tuple[
 def _describe_judgement(judgement: Judgement) -> tuple[str, str]:
     if judgement.by == "failure":
         return "not verified", judgement.why
-    verdict = f"{judgement.verdict.replace('_', ' ')} by {judgement.by}: {judgement.why}"
+    label = f"checked by {judgement.by}"
+    verdict = f"{judgement.verdict.replace('_', ' ')}. {judgement.why}".rstrip()
     if not judgement.quote:
-        return "checked", verdict
-    return "checked", f"{verdict} {judgement.path}:{judgement.line} `{judgement.quote}`"
+        return label, verdict
+    return label, f"{verdict} {judgement.path}:{judgement.line} `{judgement.quote}`"
 
 
 def _show_code(finding: Finding, lines: Sequence[str]) -> list[str]:

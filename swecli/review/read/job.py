@@ -20,7 +20,13 @@ from swecli.review.judge.ledger import recheck
 from swecli.review.judge.look_up import Examiner
 from swecli.review.judge.prove import Prover, find_intended
 from swecli.review.judge.sources import Sources, project_sources
-from swecli.review.judge.verify import MIN_TOKENS, TOKEN_SHARE, Verification, Verifier
+from swecli.review.judge.verify import (
+    MIN_TOKENS,
+    TOKEN_SHARE,
+    Verification,
+    Verifier,
+    count_verdicts,
+)
 from swecli.review.read.part_message import describe_change
 from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.github import PullState
@@ -136,7 +142,7 @@ class ReviewJob:
         event, result = await verifier.check(claims, {finding.id for finding in reported})
         if self.prover is not None:
             await self._prove(verifier, self.prover, result)
-            event = replace(event, findings=tuple(store.get(one.id) for one in event.findings))
+            event = count_verdicts([store.get(finding.id) for finding in event.findings])
         return event, result
 
     async def _prove(self, verifier: Verifier, prover: Prover, result: Verification) -> None:

@@ -38,7 +38,7 @@ def test_a_view_shows_claim_verdict_history_code_and_suggested_change() -> None:
         ONE, Path.cwd(), [StateChange("open", "gone", "recheck", "rule", "w", "2026-01-01")]
     ).lines()
     assert lines[:2] == ["F-1 src/a.py:6 MAGIC_NUMBERS (high)", "open, confirmed"]
-    assert "checked: confirmed by m: nothing names it src/a.py:6 `x = 37`" in lines
+    assert "checked by m: confirmed. nothing names it src/a.py:6 `x = 37`" in lines
     assert "2026-01-01: open → gone by rule w" in lines
     assert [line for line in lines if line.startswith(">")] == [">    6 x = 37"]
     assert len([line for line in lines if line[:1] in " >" and line[1:7].strip().isdecimal()]) == 9
