@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swecli.cli.flags import SUBCOMMANDS, actions_named
+from swecli.cli.flags import SUBCOMMANDS, Parser, actions_named
 from swecli.context.tokens import TokenCounter
 from swecli.headless.first_request import load_http, send_first_request
 from swecli.headless.prompts import Prompt, read_piped, read_prompts
@@ -100,10 +101,21 @@ def refuse_command(text: str) -> None:
     if line.kind != "command":
         return
     hint = "It works in a terminal session; see also `swecli --help`."
+    words = line.text.split()
     if command := _shell_command(line.name.lower()):
-        words = " ".join([command, *line.text.split()])
-        hint = f"In a shell: swecli {words[:_MAX_QUOTED]}"
+        text = " ".join([command, *words])
+        hint = f"In a shell: swecli {text[:_MAX_QUOTED]}"
+        if not _is_offered(command, words):
+            hint = f"It works in a terminal session; see also `swecli {command} --help`."
     raise UsageError(f"/{line.name} is a command, not a prompt; nothing was sent to a model.", hint)
+
+
+def _is_offered(command: str, words: Sequence[str]) -> bool:
+    """Return whether the shell has a subcommand's action that the first word names; some are there in a session only."""
+    if command not in SUBCOMMANDS or not words:
+        return True
+    names = Parser.for_subcommand(command).action_names
+    return not names or words[0] in names
 
 
 def _shell_command(name: str) -> str:

@@ -336,6 +336,10 @@ def test_notices_are_printed_to_stderr_only(run: Run) -> None:
         ("/compact", "In a shell: swecli context compact"),
         ("/good it ran", "In a shell: swecli playbook good it ran"),
         ("/undo", "It works in a terminal session; see also `swecli --help`."),
+        (
+            "/findings apply F-1",
+            "It works in a terminal session; see also `swecli findings --help`.",
+        ),
     ],
 )
 def test_a_slash_command_is_never_sent_to_a_model(run: Run, prompt: str, instead: str) -> None:
