@@ -111,7 +111,7 @@ def refuse_command(text: str) -> None:
 
 
 def _is_offered(command: str, words: Sequence[str]) -> bool:
-    """Return whether the shell has a subcommand's action that the first word names; some are there in a session only."""
+    """Return whether the shell has the action that the first word names; some are there in a session only."""
     if command not in SUBCOMMANDS or not words:
         return True
     names = Parser.for_subcommand(command).action_names

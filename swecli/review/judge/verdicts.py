@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from swecli.models.finding import Finding, Judgement, Side, Verdict, collapse_whitespace
 from swecli.models.json_value import JsonObject
+from swecli.review.file_kinds import matches_kind
 from swecli.review.judge.sources import Source, Sources, normalize_code, strip_whitespace
 
 _MIN_QUOTE = 6  # characters of a quote that is evidence, as of one that places a finding
@@ -31,11 +32,11 @@ class _Evidence(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Hearing:
     """What a verifier had before it: the files, the code that it was shown, without white space, and what the author
-    says of the change (None: there is no change)."""
+    says of the change."""
 
     sources: Sources
     shown: str
-    intent: str | None = None
+    intent: str = ""
 
     def read_judgement(self, answer: JsonObject, claim: Finding, by: str) -> Judgement:
         """Return the judgement of an answer on a claim; without evidence for its verdict it is cannot_tell."""
@@ -64,6 +65,8 @@ class Hearing:
             return _Evidence(claim.path, claim.line, quote, "head")
         if not self._was_shown(quote):
             return None
+        if verdict == "intended":
+            return self._find_in_tests(path, claim, quote)
         if verdict == "refuted":
             return self._find_in_head(path, claim, quote)
         if verdict == "pre_existing":
@@ -84,6 +87,16 @@ class Hearing:
             return None
         line = min(lines, key=lambda line: abs(line - claim.line)) if is_own else lines[0]
         return _Evidence(path, line, quote, "head")
+
+    def _find_in_tests(self, path: str, claim: Finding, quote: str) -> _Evidence | None:
+        """Return a quote of a test or a document that the change has written; None for other code, which does not say
+        what is wanted of it."""
+        before = self.sources.before.get(path)
+        is_said_there = matches_kind(path, "tests") or matches_kind(path, "docs")
+        if before is None or not is_said_there:
+            return None
+        evidence = self._find_in_head(path, claim, quote)
+        return evidence if evidence and evidence.line in before.added else None
 
     def _find_absence(self, path: str, text: str) -> _Evidence | None:
         """Return a text that stood in a file before the change, at the line of now where it stood, or in a file that is
@@ -112,7 +125,7 @@ class Hearing:
     def _is_said(self, quote: str) -> bool:
         """Return whether a quote stands in what the author says of the change."""
         words = collapse_whitespace(quote)
-        return len(words) >= _MIN_QUOTE and words in collapse_whitespace(self.intent or "")
+        return len(words) >= _MIN_QUOTE and words in collapse_whitespace(self.intent)
 
 
 def _path_of(named: str, claimed: str) -> str:

@@ -67,12 +67,13 @@ class Verification:
 @dataclass(frozen=True, slots=True)
 class Verifier:
     """Asks a model about claims, until it has used `tokens`. `rules` are the project's own, and `change` is what
-    is said of the change in each request (None: the code is judged as it is)."""
+    is said of the change in each request (None: the code is judged as it is), with its author's words, `intent`."""
 
     examiner: Examiner
     store: ReviewStore
     sources: Sources
     change: str | None = None
+    intent: str = ""
     rules: Mapping[str, str] = field(default_factory=dict)
     tokens: int = 10_000_000  # of a check by hand, whose price was confirmed
     max_cost: float | None = None  # in US dollars, before a request that is not made
@@ -182,7 +183,7 @@ class Verifier:
             failure = Judgement("cannot_tell", why=error.message, by="failure")
             result.judgements = {finding.id: failure for finding in batch} | result.judgements
             return False
-        hearing = Hearing(self.sources, dialogue.shown, self.change)
+        hearing = Hearing(self.sources, dialogue.shown, self.intent)
         rows = reversed(dialogue.answer.get("judgements", []))  # the first of each id counts
         answers: dict[str, JsonObject] = {row["id"]: row for row in rows}
         for finding in batch:

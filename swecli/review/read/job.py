@@ -27,7 +27,7 @@ from swecli.review.judge.verify import (
     Verifier,
     count_verdicts,
 )
-from swecli.review.read.part_message import describe_change
+from swecli.review.read.part_message import describe_change, shorten_intent
 from swecli.review.read.rules import build_system_prompt, load_rules
 from swecli.review.target.github import PullState
 from swecli.review.target.plan import Plan, build_plan
@@ -206,7 +206,8 @@ async def _make_job(
     )
     verifier = _make_verifier(agent, store, target.sources, sessions)
     if target.diffs or target.deleted:
-        verifier = replace(verifier, change="\n".join(describe_change(plan)))
+        change = "\n".join(describe_change(plan))
+        verifier = replace(verifier, change=change, intent=shorten_intent(target.intent))
     if old is not None:
         old = replace(old, session_id=session.id)
         plan = replace(plan, estimate=None)  # it would be of the whole

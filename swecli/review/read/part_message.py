@@ -37,7 +37,7 @@ def describe_change(plan: Plan) -> list[str]:
     target = plan.target
     lines: list[str] = []
     if target.intent:
-        said = redact(_COMMENT.sub("", target.intent)).strip()[:_MAX_INTENT].split("\n")
+        said = shorten_intent(target.intent).split("\n")
         lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
     paths = dict.fromkeys([*(plan.files if target.diffs else ()), *target.deleted])
     changed = [f"{path} (deleted)" if path in target.deleted else path for path in paths]
@@ -47,6 +47,11 @@ def describe_change(plan: Plan) -> list[str]:
         more = f", and {left} more" if left > 0 else ""
         lines.append(f"It changes: {listed}{more}")
     return lines
+
+
+def shorten_intent(intent: str) -> str:
+    """Return what the author says of a change as a model is told it: without comments of a template and secrets."""
+    return redact(_COMMENT.sub("", intent)).strip()[:_MAX_INTENT]
 
 
 def _show_lines(part: Part, deleted: Collection[str]) -> list[str]:

@@ -270,8 +270,10 @@ async def judge_change(store: ReviewStore, claim: Finding, **answer: str) -> tup
     ).new_findings
     row = {"id": found.id, "path": "a.py", **answer}
     model = ScriptedModel([calls(("judge_findings", {"judgements": [row]}))] * 2)
-    change = "What its author says it is for:\n> Return the mean of the prices"
-    taken = await make_verifier(model, store, sources, change=change).verify([found])
+    intent = "Return the mean of the prices"
+    change = f"What its author says it is for:\n> {intent}\nIt changes: a.py, tests/test_a.py"
+    verifier = make_verifier(model, store, sources, change=change, intent=intent)
+    taken = await verifier.verify([found])
     return taken.judgements[found.id], str(model.requests[0].messages[1]["content"])
 
 
@@ -285,6 +287,8 @@ async def judge_change(store: ReviewStore, claim: Finding, **answer: str) -> tup
         ({"verdict": "pre_existing", "quote": LINE, "side": "base"}, "cannot_tell", "head"),
         ({"verdict": "intended", "quote": "Return the mean of the prices"}, "intended", "head"),
         ({"verdict": "intended", "quote": "as everybody knows"}, "cannot_tell", "head"),
+        ({"verdict": "intended", "quote": "It changes: a.py"}, "cannot_tell", "head"),
+        ({"verdict": "intended", "quote": LINE}, "cannot_tell", "head"),
         ({"verdict": "refuted", "quote": LINE}, "refuted", "head"),
         ({"verdict": "introduced", "quote": "    "}, "cannot_tell", "head"),
         ({"verdict": "introduced", "quote": "os"}, "cannot_tell", "head"),
@@ -296,6 +300,32 @@ async def test_a_verdict_on_a_change_needs_evidence_on_its_side(
     claim = replace(CLAIM, line=9) if "return total" in str(answer) else CLAIM
     judgement, _ = await judge_change(store, claim, **answer)
     assert (judgement.verdict, judgement.side) == (verdict, side)
+
+
+@pytest.mark.parametrize(("line", "verdict"), [(1, "intended"), (2, "cannot_tell")])
+async def test_a_test_that_a_change_has_written_says_what_is_intended(
+    store: ReviewStore, line: int, verdict: str
+) -> None:
+    texts = ("assert total([]) == 0", "assert total([1]) == 1")
+    Path("tests").mkdir()
+    Path("tests/test_a.py").write_text("\n".join(texts))
+    old = Source("tests/test_a.py", texts[1:], "x")
+    before = {
+        "a.py": Before(Source("a.py", (), "x"), (), frozenset(), False, frozenset({5})),
+        "tests/test_a.py": Before(old, (2,), frozenset(), False, frozenset({1})),
+    }
+    sources = Sources(Path.cwd(), before)
+    [found] = store.record(
+        store.begin(ReviewRecord("/p", (), "x")), ground([CLAIM], sources)
+    ).new_findings
+    row = {"id": "F-1", "verdict": "intended", "path": "tests/test_a.py", "quote": texts[line - 1]}
+    replies = [
+        calls(("read_file", {"path": "tests/test_a.py"})),
+        calls(("judge_findings", {"judgements": [row]})),
+    ]
+    verifier = make_verifier(ScriptedModel(replies), store, sources, change="It changes: a.py")
+    taken = await verifier.verify([found])
+    assert taken.judgements["F-1"].verdict == verdict
 
 
 @pytest.mark.parametrize(("line", "is_old"), [(5, False), (9, True)])
