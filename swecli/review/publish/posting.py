@@ -108,40 +108,12 @@ class Push:
         require_token({"GITHUB_TOKEN": self.github.token})
         if not self.has_changes:
             return Posted((f"nothing new, {len(self.already_posted)} already posted",), 0, 0)
-        push = self
-        problems: list[str] = []
-        if self.inline:
-            count = pluralize(len(self.inline), "finding")
-            diffs = self.target.diffs
-            review = {
-                "commit_id": self.target.head,
-                "event": "COMMENT",
-                "body": f"swecli: {count}; the rest, and the coverage, is in the summary comment.",
-                "comments": [
-                    _build_comment(finding, diffs[finding.path]) for finding in self.inline
-                ],
-            }
-            try:
-                self.github.request("POST", f"pulls/{self.target.pr}/reviews", review)
-            except GitHubError as error:
-                if error.status != 422:
-                    raise
-                push = replace(self, inline=(), on_file=(*self.inline, *self.on_file))
-                problems.append(
-                    f"GitHub rejected the lines of comments, which are now on their files: {error.message}"
-                )
+        push = _leave_out_posted(self)
+        planned = len(push.inline) + len(push.on_file)
+        push, problems = _post_review(push)
         push, refusals = _comment_on_files(push)
-        problems += refusals
-        problems += [*_close_fixed(push), *_reopen_threads(push)]
-        # another job on the same commit may have written the summary meanwhile
-        earlier = self.target.earlier
-        comment = earlier.comment or PullState.load(self.github, self.target.pr or 0).comment
-        body = {"body": push.summary}
-        if comment:
-            self.github.request("PATCH", f"issues/comments/{comment}", body)
-        else:
-            self.github.request("POST", f"issues/{self.target.pr}/comments", body)
-        planned = len(self.inline) + len(self.on_file)
+        problems += [*refusals, *_close_fixed(push), *_reopen_threads(push)]
+        _write_summary(push)
         rejected = planned - len(push.inline) - len(push.on_file)
         posted = planned + len(self.rest) - rejected
         return Posted((*problems, f"posted: {push.lines[-1]}"), posted, rejected)
@@ -209,6 +181,23 @@ def plan_push(
     )
 
 
+def _leave_out_posted(push: Push) -> Push:
+    """Return the push without the findings that another job on the same commit has commented on since it was planned.
+    Raises GitHubError."""
+    if not (push.inline or push.on_file):
+        return push
+    comments, _ = _own_comments(push.github, push.target.pr or 0)
+    posted = [
+        finding for finding in (*push.inline, *push.on_file) if finding.fingerprint in comments
+    ]
+    return replace(
+        push,
+        inline=tuple(finding for finding in push.inline if finding not in posted),
+        on_file=tuple(finding for finding in push.on_file if finding not in posted),
+        already_posted=(*push.already_posted, *posted),
+    )
+
+
 def _is_in_diff(finding: Finding, target: Target) -> bool:
     """Return whether the diff shows the line of a finding in a changed file."""
     return finding.line in target.diffs[finding.path].lines
@@ -250,6 +239,30 @@ def _write_comment(finding: Finding, *, with_suggestion: bool, place: str = "") 
     claim = "\n\n".join(_format_claim(finding, with_suggestion=with_suggestion))
     text = f"**{_escape(finding.code_smell_type)}** ({finding.severity}{place}) {claim}"
     return f"{text[:_MAX_TABLE]}\n\n<!-- swecli {finding.fingerprint} -->"
+
+
+def _post_review(push: Push) -> tuple[Push, list[str]]:
+    """Post the comments in the diff as one review. Return the push with all of them on their files if GitHub rejects
+    one of the lines, and a line that says so."""
+    if not push.inline:
+        return push, []
+    diffs = push.target.diffs
+    count = pluralize(len(push.inline), "finding")
+    review = {
+        "commit_id": push.target.head,
+        "event": "COMMENT",
+        "body": f"swecli: {count}; the rest, and the coverage, is in the summary comment.",
+        "comments": [_build_comment(finding, diffs[finding.path]) for finding in push.inline],
+    }
+    try:
+        push.github.request("POST", f"pulls/{push.target.pr}/reviews", review)
+    except GitHubError as error:
+        if error.status != 422:
+            raise
+        line = "GitHub rejected the lines of comments, which are now on their files"
+        on_files = replace(push, inline=(), on_file=(*push.inline, *push.on_file))
+        return on_files, [f"{line}: {error.message}"]
+    return push, []
 
 
 def _comment_on_files(push: Push) -> tuple[Push, list[str]]:
@@ -317,6 +330,18 @@ def _reopen_threads(push: Push) -> list[str]:
                 raise
             return [f"the thread of {finding.id} could not be reopened: {error.message}"]
     return []
+
+
+def _write_summary(push: Push) -> None:
+    """Post the summary comment, or edit the one that is there: another job on the same commit may have written it
+    meanwhile."""
+    number = push.target.pr or 0
+    comment = push.target.earlier.comment or PullState.load(push.github, number).comment
+    body = {"body": push.summary}
+    if comment:
+        push.github.request("PATCH", f"issues/comments/{comment}", body)
+    else:
+        push.github.request("POST", f"issues/{number}/comments", body)
 
 
 def _build_summary(push: Push) -> str:

@@ -173,6 +173,15 @@ def test_a_summary_that_another_job_posted_meanwhile_is_edited(hub: FakeGitHub) 
     assert len(hub.issue) == 1
 
 
+def test_two_jobs_on_one_commit_comment_on_a_finding_once(hub: FakeGitHub) -> None:
+    first, second = make_push(hub, INSIDE, OUTSIDE), make_push(hub, INSIDE, OUTSIDE)
+    first.post()
+    done = second.post()
+    assert posted_kinds(hub) == ["reviews", "comments", "summary", "summary edited"]
+    assert done.lines[-1] == ("posted: 0 inline, 0 in the summary, 0 fixed, 2 already posted")
+    assert (done.findings, done.rejected) == (0, 0)
+
+
 def test_threads_of_all_pages_are_read(hub: FakeGitHub) -> None:
     user = {"user": {"login": BOT}}
     for number in range(121):
