@@ -136,10 +136,11 @@ def _path_of(named: str, claimed: str) -> str:
 
 def find_same(finding: Finding, batch: Sequence[Finding], answers: Mapping[str, JsonObject]) -> str:
     """Return the id of the finding that an answer calls the same problem, or "": the one that it was asked about, or an
-    older one of the same request. One that the answer refutes takes no other along."""
+    older one of its file in the same request. One that the answer refutes takes no other along."""
     answer = answers[finding.id]
     same = answer.get("same_as", "")
-    older = {other.id for other in batch if _number(other.id) < _number(finding.id)}
+    in_file = [other for other in batch if other.path == finding.path]
+    older = {other.id for other in in_file if _number(other.id) < _number(finding.id)}
     if not same or same not in {finding.same_as, *older}:
         return ""
     is_refuted = answers.get(same, {}).get("verdict") == "refuted"

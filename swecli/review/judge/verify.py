@@ -26,7 +26,7 @@ from swecli.review.judge.sources import Sources
 from swecli.review.judge.verdicts import Hearing, find_same
 from swecli.store.reviews import ReviewStore
 
-_MAX_CLAIMS = 6  # of one file in one request
+_MAX_CLAIMS = 6  # in one request
 TOKEN_SHARE = 2 / 3  # of the reviewer's tokens: 40 % of all
 MIN_TOKENS = 40_000  # that verification may use in a small review
 _REPLY_TOKENS = 120  # estimated, for a judgement
@@ -282,12 +282,10 @@ def _select_claims(findings: Iterable[Finding], reported: Collection[str] = ()) 
 
 
 def _make_batches(claims: Sequence[Finding]) -> list[list[Finding]]:
-    """Group claims by file, up to six in a batch, in their order."""
+    """Group claims in their order, those of a file together: a request costs more by what surrounds its claims than by
+    each of them."""
     by_path: dict[str, list[Finding]] = {}
     for finding in claims:
         by_path.setdefault(finding.path, []).append(finding)
-    return [
-        in_file[start : start + _MAX_CLAIMS]
-        for in_file in by_path.values()
-        for start in range(0, len(in_file), _MAX_CLAIMS)
-    ]
+    ordered = [finding for in_file in by_path.values() for finding in in_file]
+    return [ordered[start : start + _MAX_CLAIMS] for start in range(0, len(ordered), _MAX_CLAIMS)]

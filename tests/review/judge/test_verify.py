@@ -14,6 +14,7 @@ import pytest
 
 from swecli.models.errors import ProviderError
 from swecli.models.finding import Finding, Judgement, ReviewRecord
+from swecli.review.judge import verify as verify_module
 from swecli.review.judge.grounding import ground
 from swecli.review.judge.ledger import recheck
 from swecli.review.judge.sources import Before, Source, Sources
@@ -46,6 +47,12 @@ def store() -> Iterator[ReviewStore]:
     Path("a.py").write_text(CODE)
     yield ReviewStore(database, "/p")
     database.close()
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask about each claim in a request of its own."""
+    monkeypatch.setattr(verify_module, "_MAX_CLAIMS", 1)
 
 
 def record(store: ReviewStore, *claims: Finding) -> list[Finding]:
@@ -120,6 +127,7 @@ async def test_an_unknown_verdict_is_asked_for_again_with_what_is_wrong(
     assert _apply_judgement(claim, taken.judgements["F-1"]).is_unchecked
 
 
+@pytest.mark.usefixtures("one_by_one")
 async def test_a_failed_request_gives_cannot_tell_and_leaves_later_findings_unverified(
     store: ReviewStore,
 ) -> None:
@@ -351,6 +359,7 @@ async def test_a_claim_that_rests_on_a_rule_is_checked_with_its_text(store: Revi
     assert ("No floats for money." in text, "Nouns." in text) == (True, False)
 
 
+@pytest.mark.usefixtures("one_by_one")
 async def test_findings_are_verified_in_the_given_order_until_the_token_budget_is_spent(
     store: ReviewStore,
 ) -> None:
@@ -483,6 +492,7 @@ async def test_a_quote_with_line_numbers_fences_or_diff_signs_is_matched_to_its_
     assert (found.verdict, found.line) == (read, 5 if read != "cannot_tell" else 0)
 
 
+@pytest.mark.usefixtures("one_by_one")
 async def test_reported_findings_are_verified_before_those_that_are_gone(
     store: ReviewStore,
 ) -> None:
@@ -538,3 +548,17 @@ async def test_of_several_places_of_a_quote_the_one_nearest_to_the_claim_is_evid
     answer = calls(verdict_call((claim.id, "confirmed", LINE), path="a.py"))
     taken, _ = await verify(store, [claim], answer)
     assert taken.judgements[claim.id].line == 16
+
+
+async def test_claims_of_several_files_are_asked_about_together(store: ReviewStore) -> None:
+    paths = [f"part_{number}.py" for number in range(8)]
+    for path in paths:
+        Path(path).write_text(CODE)
+    claims = record(store, *(replace(CLAIM, path=path) for path in paths))
+    rows = [(claim.id, "confirmed", LINE) for claim in claims]
+    replies = [calls(verdict_call(*rows[:6], path="")), calls(verdict_call(*rows[6:], path=""))]
+    taken, model = await verify(store, claims, *replies)
+    asked = [str(request.messages[1]["content"]).count("### F-") for request in model.requests]
+    assert asked == [6, 2]
+    places = {taken.judgements[claim.id].path for claim in claims}
+    assert places == set(paths)
