@@ -199,7 +199,8 @@ class Verifier:
                 result.duplicates[finding.id] = same
                 reason = f"it is {same}, in other words"
                 judgement = Judgement("refuted", why=reason, by=self.model.name)
-            digest = f"{self._digest(finding)}{_LOOKED_UP if dialogue.has_looked_up else ''}"
+            rests_on_more = dialogue.has_looked_up or judgement.path not in ("", finding.path)
+            digest = f"{self._digest(finding)}{_LOOKED_UP if rests_on_more else ''}"
             result.judgements[finding.id] = replace(judgement, digest=digest)
         return True
 
