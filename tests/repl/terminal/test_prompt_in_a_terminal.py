@@ -326,7 +326,7 @@ def test_with_no_color_set_the_output_has_no_colours() -> None:
     with Terminal("-m", "demo", environ={"NO_COLOR": "1"}) as plain:
         plain.wait(FOOTER)
         plain.keys("/status\r")
-        plain.wait("reflect on[^~]*^> ?$")
+        plain.wait("learning   on[^~]*^> ?$")
         plain.keys("\x04")
         plain.wait_for_exit()
         assert not re.search(rb"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])(?:;|m)", plain.raw)
