@@ -286,7 +286,7 @@ def test_adding_an_event_changes_its_declaration_and_the_place_that_makes_it(tre
         MOOD_NOTED,
     )
     loop = "swecli/agent/loop.py"
-    tree.insert(loop, "            sending = Sending(", '            yield MoodNoted("calm")\n')
+    tree.insert(loop, "            yield StepStarted(", '            yield MoodNoted("calm")\n')
     tree.insert(
         loop,
         "from swecli.models.message import ChatMessage",
