@@ -146,9 +146,9 @@ class ComposedRequest:
         session = self.inputs.session
         if self.inputs.opening is not None:
             return 0
-        last = [message for message in session.messages if message.interaction == session.completed]
-        if last and any(brings_back(sent) for sent in last[0].to_api()):
-            return session.completed
+        for newest in session.group_by_interaction(1):
+            if any(brings_back(sent) for sent in newest[0].to_api()):
+                return session.completed
         return session.completed + 1
 
     def _measure_epoch(self, counter: TokenCounter) -> Reduction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,14 +325,21 @@ class CountingList(list[ChatMessage]):
         raise AssertionError("the whole history was walked")
 
 
-def test_preparing_reads_as_many_messages_of_a_long_session_as_of_a_short_one() -> None:
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_preparing_reads_as_many_messages_of_a_long_session_as_of_a_short_one(
+    goes_on: bool,
+) -> None:
     taken = []
     for count in (10, 2000):
         session = make_session(count)
+        if goes_on:  # with what the request before opened
+            opened = prepare_request(session).epoch_row
+            assert opened is not None
+            session.context.add(opened)
         session.messages = reading = CountingList(session.messages)
         prepare_request(session)
         taken.append(reading.taken)
-    assert taken[0] == taken[1] <= 22
+    assert taken[0] == taken[1] <= 25
 
 
 @given(st.integers(0, 15), st.integers(1, 12), st.integers(0, 6), st.integers(0, 20))
