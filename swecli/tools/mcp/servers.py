@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from swecli.config.mcp_file import McpFile, ServerEntry, parse_servers
 from swecli.config.paths import project_root
-from swecli.config.plugin_places import plugins_folder
-from swecli.config.plugins import Plugin, read_plugins
+from swecli.config.plugin_places import may_have_plugins, plugins_folder
 from swecli.config.project_files import MCP_SERVERS, is_inside
 from swecli.config.settings import Start
 from swecli.config.trust import ApprovedFile, FolderTrust, TrustLedger
@@ -20,6 +19,9 @@ from swecli.tools.environment import child_environment
 from swecli.tools.mcp.files import project_file, user_file
 from swecli.tools.mcp.record import ServerRecord
 from swecli.values import dataclass
+
+if TYPE_CHECKING:
+    from swecli.config.plugins import Plugin
 
 Scope = Literal["project", "user", "plug-in"]
 
@@ -83,7 +85,7 @@ def read_servers(start: Start) -> Servers:
     by_name = dict(_approved(own, "user", ledger.trust_in(start.paths.config)))
     problems = [*own.problems, *shared.problems]
     in_plugins = ledger.trust_in(plugins_folder(start.paths))
-    for plugin in read_plugins(start.paths).plugins:
+    for plugin in _read_plugins(start):
         problems += [f"{plugin.name}: {line}" for line in plugin.folder.servers.problems]
         file = McpFile(plugin.servers())
         for name, server in _approved(file, "plug-in", in_plugins):
@@ -103,6 +105,15 @@ def read_servers(start: Start) -> Servers:
             else:
                 by_name[name] = server
     return Servers(dict(sorted(by_name.items())), tuple(problems))
+
+
+def _read_plugins(start: Start) -> tuple[Plugin, ...]:
+    if not may_have_plugins(start.paths):
+        return ()
+    # late: only needed by who has plug-ins
+    from swecli.config.plugins import read_plugins
+
+    return tuple(read_plugins(start.paths).plugins)
 
 
 def _read_user_file(start: Start) -> McpFile:
