@@ -120,7 +120,7 @@ class FileDiff:
             return []
         lines: list[str] = []
         labels = iter(self.labels)
-        for line in self.text.removesuffix("\n").split("\n"):
+        for line in self.text.replace("\r\n", "\n").removesuffix("\n").split("\n"):
             if line.startswith("@@"):
                 lines += islice(labels, 1)
             lines.append(line)
