@@ -79,10 +79,25 @@ class LineCompleter(Completer):
         if match := _MENTION.search(text):
             typed = read_start(match[1])
             return [
-                Completion(write_mention(path), -len(match[1]), display=write_name(path))
+                self._mention(path, -len(match[1]))
                 for path in _match_paths(typed, await self.paths())
             ]
         return []
+
+    def _mention(self, path: str, start: int) -> Completion:
+        """Return the completion of a path. In an added folder it is listed by the folder's name and what follows: the
+        menu is narrow, and cuts the end of a long path, which tells files from one another."""
+        for folder in self._listed:
+            if path.startswith(f"{folder}/"):
+                above = str(Path(folder).parent)
+                shorter = path.removeprefix(above).lstrip("/")
+                return Completion(
+                    write_mention(path),
+                    start,
+                    display=write_name(shorter),
+                    display_meta=f"in {write_name(above)}",
+                )
+        return Completion(write_mention(path), start, display=write_name(path))
 
     async def paths(self) -> Sequence[str]:
         """Return paths relative to the root, and absolute ones of added folders; those of folders end with a slash."""

@@ -88,6 +88,7 @@ async def test_the_files_of_a_folder_that_was_added_are_listed_by_their_absolute
     document = Document(f"see @{tmp_path}/lib/a")
     [completion] = [one async for one in completer.get_completions_async(document, CompleteEvent())]
     assert completion.text == f"{tmp_path}/lib/a.py"
+    assert completion.display_text == "lib/a.py", "the menu cuts the end of a long path"
 
 
 async def test_the_list_of_files_is_cached_until_it_is_invalidated(repository: Path) -> None:
