@@ -18,12 +18,12 @@ _READ_ONLY = ":ro"  # behind a path, as container programs write it
 
 @dataclass(frozen=True, slots=True)
 class FolderAdder:
-    """Says which folders can be added to a workspace. `environ` is the user's environment, `own` are the places of
-    swecli's own files."""
+    """Says which folders can be added to a workspace. `environ` is the user's environment, `program_folders` are
+    the places of swecli's own files."""
 
     workspace: Path
     environ: Mapping[str, str]
-    own: Paths
+    program_folders: Paths
 
     def add(self, present: Sequence[AddedFolder], text: str, base: Path) -> AddedFolder:
         """Return the folder that a text names, relative to `base`. Raises BadInput if it cannot be added to those that
@@ -32,8 +32,8 @@ class FolderAdder:
         for other in present:
             is_same = other.may_change == folder.may_change
             if other.holds(folder.path) and is_same and other.is_there:
-                where = "is" if other.path == folder.path else f"lies in {other.path}, which is"
-                raise BadInput(f"{folder.path} {where} added already.", "/add-dir lists them.")
+                relation = "is" if other.path == folder.path else f"lies in {other.path}, which is"
+                raise BadInput(f"{folder.path} {relation} added already.", "/add-dir lists them.")
         return folder
 
     def read(self, text: str, base: Path) -> AddedFolder:
@@ -42,17 +42,19 @@ class FolderAdder:
         may_change = not text.strip().endswith(_READ_ONLY)
         if not name:
             raise UsageError("No folder is named.", "For example: ../library, or ../library:ro")
-        shown = write_name(name)
+        written = write_name(name)
         try:
             path = base / Path(name).expanduser()
             is_folder = path.is_dir()
             real = path.resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise BadInput(f"{shown} cannot be added: {error}.", "Name a folder.") from error
+            raise BadInput(f"{written} cannot be added: {error}.", "Name a folder.") from error
         if not path.exists():
-            raise BadInput(f"There is no folder {shown}.", "Name one that exists.")
+            raise BadInput(f"There is no folder {written}.", "Name one that exists.")
         if not is_folder:
-            raise BadInput(f"{shown} is not a folder.", f"Add the one that it is in: {real.parent}")
+            raise BadInput(
+                f"{written} is not a folder.", f"Add the one that it is in: {real.parent}"
+            )
         if write_name(str(real)) != str(real):
             raise BadInput(
                 f"{write_name(str(real))} has characters in its path that cannot be seen."
@@ -70,8 +72,9 @@ class FolderAdder:
         if workspace.is_relative_to(folder):
             hint = f"Start there instead: swecli -C {folder}"
             raise BadInput(f"{folder} holds the folder of this session.", hint)
-        for own in {self.own.config, self.own.data, self.own.state, self.own.cache}:
-            place = own.resolve()
+        own = self.program_folders
+        for program_folder in {own.config, own.data, own.state, own.cache}:
+            place = program_folder.resolve()
             if place.is_relative_to(folder) or folder.is_relative_to(place):
                 raise BadInput(f"{folder} holds files of swecli itself: it is not added.")
         programs = self._programs_in(folder) if may_change else ""
@@ -93,7 +96,7 @@ class FolderAdder:
 def with_folder(present: Sequence[AddedFolder], folder: AddedFolder) -> tuple[AddedFolder, ...]:
     """Return the folders with another one, in place of the one with the same path."""
     others = [other for other in present if other.path != folder.path]
-    return tuple(sorted([*others, folder], key=lambda one: one.path))
+    return tuple(sorted([*others, folder], key=lambda each: each.path))
 
 
 def without_folder(

@@ -31,10 +31,10 @@ class Protection:
         self._profile = profile
         self._env = env
         self._places = [_Place(sandbox.root, guard, look(guarded))]
-        for one in guarded.added:
-            if one.folder.may_change:
-                inner = guard.for_added(one.folder)
-                self._places.append(_Place(inner.root, inner, look(one.files)))
+        for added in guarded.added:
+            if added.folder.may_change:
+                inner = guard.for_added(added.folder)
+                self._places.append(_Place(inner.root, inner, look(added.files)))
         self._is_job = is_job
         self._lock = Lock()  # a look at a job and its end may come at the same time
 

@@ -91,7 +91,7 @@ class GuardedFiles:
 
     def everywhere(self) -> GuardedFiles:
         """Return the same with the files of the added folders among those of the workspace."""
-        inner = [one.files for one in self.added]
+        inner = [added.files for added in self.added]
         return replace(
             self,
             hidden=(*self.hidden, *(path for files in inner for path in files.hidden)),
@@ -415,13 +415,17 @@ class Sandbox:
         """Return the options for the workspace, the folders of git and protected files."""
         root = str(self.root)
         if profile == "read-only":
-            added = (one.folder.path for one in guarded.added)
+            added = (each.folder.path for each in guarded.added)
             folders = sorted({root, *repository_folders(self.root), *added})
             return [word for folder in folders for word in ("--ro-bind", folder, folder)]
         options = {root: ["--bind", root, root]}
-        for one in guarded.added:
-            path = one.folder.path
-            options[path] = ["--bind" if one.folder.may_change else "--ro-bind", path, path]
+        for added_folder in guarded.added:
+            path = added_folder.folder.path
+            options[path] = [
+                "--bind" if added_folder.folder.may_change else "--ro-bind",
+                path,
+                path,
+            ]
         for folder in filter(_is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
         # the user's git replaces its settings by rename, which takes a mount on the file away, but none on the folder
@@ -475,7 +479,7 @@ class Sandbox:
         """Return what is hidden but for files of the workspace: secrets at home, swecli's own folders, settings that
         only root may read, and what leads to running programs."""
         home = home_of(self._environ)
-        added = [one.folder.path for one in guarded.added]
+        added = [each.folder.path for each in guarded.added]
         visible = (str(self.root), *self._programs, *self._caches, *guarded.opened, *added)
         replaced = (*_REPLACED, *self._homes)
         candidates = [*self._own, *_secrets_at_home(home), *_closed_settings()]

@@ -6,8 +6,6 @@ import asyncio
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,9 +16,10 @@ import pytest
 
 from swecli.config.paths import Paths
 from tests.support.command_context import ScriptedContext
+from tests.support.full_disk import type_on_a_full_disk
 from tests.support.processes import none_is_left, processes_running
 from tests.support.runtime import make_runtime
-from tests.support.shell import ROOT, script, start_process, swecli, wait_for_exit
+from tests.support.shell import script, start_process, swecli, wait_for_exit
 from tests.support.strict_provider import Call, Reply, StrictProvider
 from tests.support.strict_provider.script import Script
 from tests.support.strict_provider.server import ANTHROPIC_MODEL, OPENAI_MODEL
@@ -227,16 +226,8 @@ class TestUndoAfterADeath:
             run_of("printf turn > short; touch done"), "Now.",
         )  # fmt: skip
         assert swecli("-p", "--goal", "test -f done", "-m", model, *FLAGS).code == 0
-        done = subprocess.run(
-            [sys.executable, "-c", FULL_DISK],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "long is not restored: File too large" in done.stdout
+        printed = type_on_a_full_disk("/undo goal", "edits")
+        assert "long is not restored: File too large" in printed
         assert Path("long").read_text() == "turn"
         assert Path("short").read_text() == "before"
         again = ScriptedContext(make_runtime(resume="", mode="edits"))
@@ -244,24 +235,6 @@ class TestUndoAfterADeath:
         assert Path("done").exists()
         asyncio.run(again.type("/undo goal"))
         assert Path("long").read_bytes() == b"before" * 1_000_000
-
-
-FULL_DISK = """
-import asyncio, resource, signal
-from pathlib import Path
-from tests.support.command_context import ScriptedContext
-from tests.support.runtime import make_runtime
-
-async def main():
-    runtime = make_runtime(resume="", mode="edits")
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limit = max(path.stat().st_size for path in Path(runtime.sessions.database.path).parent.iterdir()) + 200_000
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    print(await ScriptedContext(runtime).type("/undo goal"))
-    runtime.close()
-
-asyncio.run(main())
-"""
 
 
 class TestInATerminal:

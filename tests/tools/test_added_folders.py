@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_added_is_refused_in_one_line(
 
 
 def test_a_folder_around_the_workspace_is_refused(work: Path, adder: FolderAdder) -> None:
-    inner = FolderAdder(work / "lib/sub", {"HOME": "/nowhere"}, adder.own)
+    inner = FolderAdder(work / "lib/sub", {"HOME": "/nowhere"}, adder.program_folders)
     with pytest.raises(BadInput, match="holds the folder of this session") as caught:
         inner.read("..", work / "lib/sub")
     assert caught.value.hint == f"Start there instead: swecli -C {work}/lib"
