@@ -257,5 +257,5 @@ def _describe_exactness(past: PastPrompt) -> str:
         return f"NOT exact: when it was sent, its tokens with the tools were {past.counted:,}"
     return (
         f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {tools_then:,} of "
-        f"them for tools, which are not stored and take {past.tools:,} today"
+        f"{tools_then:,} of them for tools, which are not stored and take {past.tools:,} today"
     )

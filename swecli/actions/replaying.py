@@ -167,12 +167,12 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
 
 
 def _compare_messages(
-    stored: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]
+    stored_messages: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]
 ) -> Iterator[_Change]:
     """Yield the differences between the stored and today's first request; none if it is not stored."""
-    if not stored:
+    if not stored_messages:
         return
-    before = [_message_text(message) for message in stored]
+    before = [_message_text(message) for message in stored_messages]
     after = [_message_text(message) for message in today]
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, start, end, new_start, new_end in matcher.get_opcodes():

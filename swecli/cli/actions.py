@@ -187,12 +187,12 @@ def run_action(
     action: Action, args: argparse.Namespace, face: ShellFace | None = None
 ) -> ActionResult:
     """Run an action on what the arguments name. Raises SwecliError."""
-    asked = read_invocation(action, args)
+    invocation = read_invocation(action, args)
     face = face or ShellFace()
-    face.agrees = YES in asked.flags
-    args.json = args.json or asked.value(FORMAT) not in _TEXT_FORMATS
+    face.agrees = YES in invocation.flags
+    args.json = args.json or invocation.value(FORMAT) not in _TEXT_FORMATS
     with _OPENERS[action.needs](args) as subject:
-        result = action.run(subject, replace(asked, face=face))
+        result = action.run(subject, replace(invocation, face=face))
         if isinstance(result, ActionResult):
             return result
         # late: most actions need no event loop, whose modules take a sixth of their time

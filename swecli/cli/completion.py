@@ -54,9 +54,9 @@ complete -c swecli -f -a '(__swecli_words)'
 
 
 @Action(Need.NOTHING, Words("[WORD]", shell_name="WORD"), in_session=False)
-def words(_: None, asked: Invocation) -> ActionResult:
+def words(_: None, invocation: Invocation) -> ActionResult:
     """List the completions of the last word, for these scripts"""
-    completions = list(_complete(list(asked.words) or [""]))
+    completions = list(_complete(list(invocation.words) or [""]))
     lines = tuple(f"{word}  {description}" for word, description in completions)
     text = "".join(f"{word}\t{description}\n" for word, description in completions)
     return ActionResult(dict(completions), lines, exact=text)
@@ -71,7 +71,7 @@ def _declare_script(shell: str) -> Action:
         in_session=False,
         name=shell,
         help=f"Print the completion script for {shell}",
-        run=lambda _, asked: result,
+        run=lambda _, invocation: result,
     )
 
 

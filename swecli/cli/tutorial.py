@@ -27,13 +27,13 @@ _FOLDER = "swecli-tutorial"
     (Flag("--make", "only make the project"),),
     in_session=False,
 )
-def tutorial(start: Start, asked: Invocation) -> ActionResult:
+def tutorial(start: Start, invocation: Invocation) -> ActionResult:
     """Try swecli in ten minutes, offline: a small project, and fourteen lines that Tab fills in"""
-    only_makes = "--make" in asked.flags
+    only_makes = "--make" in invocation.flags
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if not (only_makes or is_terminal):
         raise UsageError("This is not a terminal.", "Start it in one, or add --make.")
-    folder = asked.file(asked.text or _FOLDER)
+    folder = invocation.file(invocation.text or _FOLDER)
     make_project(folder)
     if not only_makes:
         return ActionResult(None, code=_begin_session(start, folder.resolve()))

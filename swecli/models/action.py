@@ -287,9 +287,9 @@ class Action:
                 f"Cannot parse the arguments of {self.name}: {error}.", "Close the quotes."
             ) from error
 
-    async def perform(self, subject: object, asked: Invocation) -> ActionResult:
+    async def perform(self, subject: object, invocation: Invocation) -> ActionResult:
         """Run the action on what it needs. Raises SwecliError."""
-        result = self.run(subject, asked)
+        result = self.run(subject, invocation)
         return result if isinstance(result, ActionResult) else await result
 
 

@@ -39,19 +39,19 @@ class ActionContext:
 
     sessions: SessionManager
     session: Session
-    asked: Invocation
+    invocation: Invocation
 
     @classmethod
-    def of(cls, sessions: SessionManager, asked: Invocation) -> ActionContext:
+    def of(cls, sessions: SessionManager, invocation: Invocation) -> ActionContext:
         """Return the context of the current session, with its playbook as it is stored now."""
         session = sessions.session
         sessions.playbook.refresh(session)
-        return cls(sessions, session, asked)
+        return cls(sessions, session, invocation)
 
     @property
     def command(self) -> str:
         """The prefix of an action in hints: `/playbook`."""
-        return f"{self.asked.prefix}playbook"
+        return f"{self.invocation.prefix}playbook"
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7`. Raises BadInput."""

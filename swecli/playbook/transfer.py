@@ -325,7 +325,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:
         raise ctx.usage_error("No file was named.", "add --from FILE")
-    path = resolve_file(file, ctx.asked.folder)
+    path = resolve_file(file, ctx.invocation.folder)
     imported = _read_markdown(read_text_file(path))
     present = {
         bullet.id: bullet

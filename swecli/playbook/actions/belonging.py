@@ -44,19 +44,19 @@ def list_left(sessions: SessionManager, command: str) -> ActionResult:
 
 
 @Action(Need.SESSION, Words("FOLDER"))
-def adopt(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def adopt(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Take over what is stored for another folder; it names one of list --all"""
     # late: few folders are moved so that they cannot be told
     from swecli.config.whereabouts import Whereabouts
     from swecli.store.projects import ProjectStore
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = ProjectStore(sessions.database)
     memory = _find(store, ctx)
     own = ctx.session.project
     if memory.project == own:
         raise BadInput(f"This folder has what is stored for {memory.name} already.")
-    here = Whereabouts.of(asked.folder)
+    here = Whereabouts.of(invocation.folder)
     if store.folders_of(memory.project):  # two folders share it from now on
         is_shared = len(store.folders_of(own)) > 1
         store.choose(here, memory.project, takes=[] if is_shared else [own])
@@ -70,11 +70,11 @@ def adopt(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 def _find(store: ProjectStore, ctx: ActionContext) -> LeftMemory:
     """Return what the user named: a folder, or the key of a project. Raises BadInput."""
-    reference = ctx.asked.text.strip()
+    reference = ctx.invocation.text.strip()
     if not reference:
         hint = f"See {ctx.command} list --all, then: {ctx.command} adopt FOLDER"
         raise BadInput("Say which folder's memory to take over.", hint)
-    folder = str((ctx.asked.folder / Path(reference).expanduser()).absolute()).rstrip("/")
+    folder = str((ctx.invocation.folder / Path(reference).expanduser()).absolute()).rstrip("/")
     matching = [
         memory
         for memory in store.all_holdings()
@@ -99,16 +99,16 @@ def _is_short_for(reference: str, key: str) -> bool:
 
 
 @Action(Need.SESSION, Words())
-def separate(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def separate(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Begin with an empty memory in this folder, apart from clones and forks of it"""
     # late: as for `adopt`
     from swecli.config.whereabouts import Whereabouts
     from swecli.store.projects import ProjectStore
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = ProjectStore(sessions.database)
     own = ctx.session.project
-    here = Whereabouts.of(asked.folder)
+    here = Whereabouts.of(invocation.folder)
     if not store.is_made_of_commit(own):
         raise BadInput("No clone or fork shares this folder's memory: its key is its own.")
     key = store.free_key(str(here.root))

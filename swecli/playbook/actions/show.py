@@ -49,19 +49,19 @@ def _format_time(moment: datetime) -> str:
     ),
     during_turn=True,
 )
-def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """List the strategies, the last used first"""
-    ctx = ActionContext.of(sessions, asked)
-    if "--log" in asked.flags:
+    ctx = ActionContext.of(sessions, invocation)
+    if "--log" in invocation.flags:
         return _log(ctx)
-    if "--all" in asked.flags:
+    if "--all" in invocation.flags:
         return list_left(sessions, ctx.command)
-    if asked.words:
+    if invocation.words:
         raise BadInput(
-            f"Unexpected argument {asked.words[0]!r:.40}.",
-            f"Use {ctx.command} show {asked.words[0]} for a strategy.",
+            f"Unexpected argument {invocation.words[0]!r:.40}.",
+            f"Use {ctx.command} show {invocation.words[0]} for a strategy.",
         )
-    is_verbose = "--verbose" in asked.flags
+    is_verbose = "--verbose" in invocation.flags
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
@@ -134,23 +134,23 @@ def _bullet_json(bullet: Bullet, effects: EffectCounts) -> dict[str, Any]:
     (Flag("--force", "overwrite that file"),),
     during_turn=True,
 )
-def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def export(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Write all of them into one Markdown file, to read, edit and import again"""
     # late: only an export needs pydantic
     from swecli.playbook.transfer import to_markdown
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     bullets = ctx.bullets()
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in bullets])
     effects = ctx.sessions.playbook.effects([bullet.id for bullet in bullets])
     text = to_markdown(bullets, evidence, effects)
-    file = asked.text
+    file = invocation.text
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file, asked.folder)
+    path = resolve_file(file, invocation.folder)
     try:
         with path.open(
-            "w" if "--force" in asked.flags else "x", encoding="utf-8", newline=""
+            "w" if "--force" in invocation.flags else "x", encoding="utf-8", newline=""
         ) as stream:
             stream.write(text)
     except FileExistsError:
@@ -162,7 +162,7 @@ def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 def _log(ctx: ActionContext) -> ActionResult:
-    count = parse_count(ctx.asked.text, _MAX_CHANGES, "changes")
+    count = parse_count(ctx.invocation.text, _MAX_CHANGES, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
         return ActionResult([], ("No changes yet.",))
@@ -202,11 +202,11 @@ def parse_count(text: str, default: int, what: str) -> int:
 
 
 @Action(Need.SESSION, Words("P-7"), during_turn=True)
-def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Show one with its evidence, its changes and the turns that had it"""
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = sessions.playbook
-    bullet = ctx.find(asked.text, include_deleted=True)
+    bullet = ctx.find(invocation.text, include_deleted=True)
     evidence = store.evidence(bullet.id)
     verdicts = store.verdicts(bullet.id)
     changes = store.changes(bullet.id)
@@ -328,10 +328,10 @@ def _verdict_json(verdict: BulletEvidence) -> dict[str, Any]:
 
 
 @Action(Need.SESSION, Words("[T7]"), during_turn=True)
-def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def why(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Explain which strategies a turn got"""
-    ctx = ActionContext.of(sessions, asked)
-    turn = ctx.session.resolve_turn(asked.text)
+    ctx = ActionContext.of(sessions, invocation)
+    turn = ctx.session.resolve_turn(invocation.text)
     choice = sessions.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(
