@@ -222,14 +222,14 @@ class Runtime:
     def missing_sandbox(self) -> str:
         """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
         event loop."""
-        return self.open_sandbox().missing
+        return self.open_sandbox().outside_reason
 
     @property
     def lost_sandbox(self) -> str:
         """Why the commands that were asked for had no sandbox, "" if none was asked for, or the user wants none."""
         if self._sandbox is None or self.start.settings.sandbox == "off":
             return ""
-        return self._sandbox.missing
+        return self._sandbox.outside_reason
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on, until the program ends."""

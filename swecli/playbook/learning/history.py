@@ -30,7 +30,7 @@ def build_question(commits: Sequence[PastCommit]) -> str:
 def _to_json(commit: PastCommit) -> JsonObject:
     return {
         "id": commit.id,
-        "on": commit.on,
+        "on": commit.date,
         "kind": commit.kind,
         "subject": redact(commit.subject),
         "text": truncate(redact(commit.text), _MAX_TEXT),
@@ -41,7 +41,7 @@ def _to_json(commit: PastCommit) -> JsonObject:
 def _quote(commit: PastCommit) -> Evidence:
     """Return a commit as evidence for a proposal."""
     subject = shorten(redact(commit.subject), _MAX_QUOTE)
-    return Evidence(f"commit {commit.id} of {commit.on}", subject, trust="tool")
+    return Evidence(f"commit {commit.id} of {commit.date}", subject, trust="tool")
 
 
 def lessons_schema() -> JsonObject:

@@ -20,7 +20,7 @@ from swecli.review.judge.sources import Snapshot, Sources
 from swecli.review.judge.verify import Verification, Verifier
 from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
-from swecli.tools.run_inside import More, run_inside
+from swecli.tools.run_inside import FurtherAccess, run_inside
 from swecli.tools.sandbox import Sandbox
 from swecli.values import dataclass
 
@@ -136,7 +136,7 @@ class Prover:
                 env=env,
                 timeout=_SECONDS,
                 on_output=said.hear,
-                more=More(shown=shown),
+                access=FurtherAccess(readable=shown),
             )
         except OSError as error:
             raise ToolError(f"The script could not be started: {error}.") from error

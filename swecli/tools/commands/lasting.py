@@ -23,17 +23,17 @@ def rule_words(words: list[str], root: Path) -> list[str]:
         return []
     if name in _data()["interpreters"] and len(words) > 1 and not words[1].startswith("-"):
         return words[:2]
-    chosen = words[:1]
+    prefix = words[:1]
     if name in _data()["alone"]:
-        return chosen
+        return prefix
     for word in words[1:_MOST]:
         is_subcommand = _WORD.fullmatch(word) and not (root / word).exists()
         if not is_subcommand and not _OPTION.fullmatch(word):
             break
-        chosen.append(word)
+        prefix.append(word)
         if is_subcommand and word not in _groups():
             break
-    return [] if name in _data()["interpreters"] and len(chosen) == 1 else chosen
+    return [] if name in _data()["interpreters"] and len(prefix) == 1 else prefix
 
 
 @cache
