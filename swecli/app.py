@@ -215,7 +215,7 @@ class Runtime:
         self.learning.reflector = replace(
             self.learning.reflector,
             model=model,
-            missing=missing,
+            missing_reason=missing,
             every_turn=settings.reflect_every_turn,
         )
 
@@ -571,7 +571,7 @@ def _check_reflector(runtime: Runtime) -> list[str]:
     """Return, as a line for the user, why the model of the settings cannot reflect, if it cannot."""
     if not runtime.settings.reflect_with_model or not runtime.settings.reflect_model:
         return []
-    missing = runtime.learning.reflector.missing
+    missing = runtime.learning.reflector.missing_reason
     if not missing:
         return []
     runtime.learning.mark_reported(missing)

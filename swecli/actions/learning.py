@@ -35,7 +35,7 @@ async def reflect_on_turn(learning: LearningService, invocation: Invocation) -> 
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
     with invocation.face.working(f"Reflecting on T{number}"):
-        events = await learning.learn(number, asked=True)
+        events = await learning.learn(number, is_requested=True)
     answers = [
         answer for event in events if isinstance(event, PlaybookUpdated) for answer in event.answer
     ]

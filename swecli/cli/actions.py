@@ -334,7 +334,7 @@ def _open_learning(
         )
         waits = settings.reflect_with_model and not asks_model
         missing = "it is asked in the next session" if waits else ""
-        learning.reflector = replace(learning.reflector, model=model, missing=missing)
+        learning.reflector = replace(learning.reflector, model=model, missing_reason=missing)
         yield learning
 
 

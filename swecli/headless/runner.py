@@ -259,7 +259,7 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
         numbers = [turn.interaction for turn in pending]
         learning.settle(numbers)
         if ask and runtime.settings.reflect_at_end:
-            for event in await learning.reflect(*numbers, ended=True):
+            for event in await learning.reflect(*numbers, has_ended=True):
                 writer.write(event)
         waiting = runtime.sessions.turns.pending(session.id)
     except Exception:  # noqa: BLE001 - a boundary

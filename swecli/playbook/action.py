@@ -131,10 +131,10 @@ def _format_update(op: Op) -> str:
         return "active: you said so" if op.in_users_words else "active: it helped"
     if op.fields.get("state") == "disabled":
         return "switched off" if op.in_users_words else f"retired ({_HOW_TO_RESTORE})"
-    changed = [
+    changes = [
         f"{key} → {value}" for key, value in op.fields.items() if key in ("scope", "state", "when")
     ]
-    return ", ".join(changed) or "confirmed again"
+    return ", ".join(changes) or "confirmed again"
 
 
 def summarize(applied: AppliedDelta) -> str:

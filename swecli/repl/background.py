@@ -75,7 +75,7 @@ class Background:
         """Learn from a finished turn by the rules, before the next request is built, and, in a task, by the model from
         those before it: their reaction is complete."""
         self.show(learning.after_turn(interaction).events)
-        if due := learning.due():
+        if due := learning.due_turns():
             self.start(self._reflect(learning, due, asked=False))
 
     def react(self, learning: LearningService, numbers: Sequence[int]) -> None:
@@ -93,7 +93,7 @@ class Background:
         self, learning: LearningService, numbers: Sequence[int], *, asked: bool
     ) -> None:
         async with self._reflection_lock:
-            events = await learning.reflect(*numbers, asked=asked)
+            events = await learning.reflect(*numbers, is_requested=asked)
         self.show(events)
 
     async def reflect_pending(self, learning: LearningService) -> None:

@@ -272,7 +272,7 @@ class Product:
         record = self.sessions.turns.turn(self.session.id, part.interaction)
         self._asked = ReflectionAsked(number, shown, record.good if record else None)
         if part.needs_model or self._adds:
-            events += await self.learning.reflect(part.interaction, asked=bool(self._adds))
+            events += await self.learning.reflect(part.interaction, is_requested=bool(self._adds))
         if facts.mark is not None:
             events += await self.learning.mark(facts.mark)
         if self._adds:

@@ -126,12 +126,12 @@ def edit(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Change a strategy"""
     ctx = ActionContext.of(sessions, invocation)
     scope = invocation.value("--scope")
-    when = invocation.value("--when")
+    condition = invocation.value("--when")
     paths = invocation.value("--paths").split()
     flags = {_PIN, _ON, _OFF} & invocation.flags.keys()
     bullet = ctx.find("".join(invocation.words[:1]), include_deleted=_ON in flags)
     text = " ".join(invocation.words[1:])
-    if not (text or flags or scope or when or paths):
+    if not (text or flags or scope or condition or paths):
         usage = f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         raise ctx.usage_error("There is nothing to change.", usage)
     if _OFF in flags and len(flags) > 1:
@@ -141,14 +141,14 @@ def edit(sessions: SessionManager, invocation: Invocation) -> ActionResult:
         problem = f"Unknown scope {scope!r:.40} (choose: project, user)."
         raise ctx.usage_error(problem, f"edit {bullet.id} --scope user")
     content = _clean_content(text)
-    fields: dict[str, Any] = {"when": when} if when else {}
+    fields: dict[str, Any] = {"when": condition} if condition else {}
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"paths": [] if paths == ["all"] else paths} if paths else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not bullet.harmful:
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
+    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, condition]).strip())
     operations = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     operations += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     operations += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -157,7 +157,7 @@ def edit(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     reach = "all your projects" if scope == "user" else f"this {scope}"
     clauses: tuple[tuple[str, object], ...] = (
         ("is changed", text),
-        ("matches other words too", when),
+        ("matches other words too", condition),
         (f"applies to {reach}", scope),
         (f"is for {'all files' if paths == ['all'] else ', '.join(paths)}", paths),
         ("is pinned: every prompt contains it", _PIN in flags),
@@ -168,7 +168,7 @@ def edit(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     return ActionResult(
         {"edited": bullet.id, "what": changes},
         (f"{bullet.id} {changes}.",),
-        note=_secret_note(f"{text} {when}"),
+        note=_secret_note(f"{text} {condition}"),
     )
 
 
