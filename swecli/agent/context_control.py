@@ -266,7 +266,7 @@ class ContextControl:
             places.append(
                 {
                     "turn": number,
-                    "where": place.where,
+                    "where": place.place,
                     "excerpt": place.excerpt,
                     "sent": is_sent,
                     "by": removed_by,

@@ -498,5 +498,5 @@ def _without_query(result: FoundInteraction, taken_back: Collection[int]) -> Fou
     """Remove the excerpts of the user's own words if these were taken back."""
     if result.interaction not in taken_back:
         return result
-    excerpts = tuple(excerpt for excerpt in result.excerpts if excerpt.where != "query")
+    excerpts = tuple(excerpt for excerpt in result.excerpts if excerpt.place != "query")
     return replace(result, excerpts=excerpts)

@@ -138,7 +138,7 @@ class TurnRecord:
         strategies = turn.request.strategy_ids
         self.sessions.finish_interaction(
             outcome,
-            shown=strategies,
+            shown_names=strategies,
             cited=[name for name in strategies if f"[{name}]" in text],
             choice=turn.selection.to_json(),
         )

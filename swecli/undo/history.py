@@ -220,7 +220,7 @@ class TurnHistory:
         if kept:
             lines.append(f"not restored, changed outside this session: {', '.join(kept)}")
         lines += self._describe_failed(plan.unrecoverable | restored.failed)
-        lines += [f"a playbook change is not reverted: {reason}" for reason in step.refused]
+        lines += [f"a playbook change is not reverted: {reason}" for reason in step.refusals]
         if problem:
             lines.append(problem)
         return UndoResult(step, [self.relative(change.path) for change in restored.changes], lines)

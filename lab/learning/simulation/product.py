@@ -247,7 +247,7 @@ class Product:
         )
         if turn is None:
             cited = [name for name in ids if f"[{name}]" in text]
-            self.sessions.finish_interaction("done", shown=ids, cited=cited)
+            self.sessions.finish_interaction("done", shown_names=ids, cited=cited)
         else:
             self.record.finish("done", turn, text)
 

@@ -22,7 +22,7 @@ def list_left(sessions: SessionManager, command: str) -> ActionResult:
     # late: most lists are of this project
     from swecli.store.projects import ProjectStore
 
-    left_memories = ProjectStore(sessions.database).left()
+    left_memories = ProjectStore(sessions.database).left_memories()
     if not left_memories:
         return ActionResult([], ("Everything that is stored belongs to a folder that is there.",))
     rows = tuple(
