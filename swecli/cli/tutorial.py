@@ -54,7 +54,7 @@ def _begin_session(start: Start, folder: Path) -> int:
     database = str(tutorials / f"{uuid7()}.db")
     configured = replace(configured, settings=replace(configured.settings, db=database))
     reason = "the answers are recorded ones, everything else is real"
-    choice = replace(choose_model(configured.settings, configured.environ), why=reason)
+    choice = replace(choose_model(configured.settings, configured.environ), reason=reason)
     # late: --help and --make need no line editor
     from swecli.repl.repl import REPL
 

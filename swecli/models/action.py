@@ -258,8 +258,8 @@ class Action:
         taking = rest
         for word in self._split(line):
             if word in flags_by_name:
-                given = values.setdefault(word, [])
-                taking = given if flags_by_name[word].takes_value else rest
+                values_of_flag = values.setdefault(word, [])
+                taking = values_of_flag if flags_by_name[word].takes_value else rest
                 continue
             if word.startswith("--"):
                 taking = rest
@@ -269,11 +269,11 @@ class Action:
                 f"Unexpected argument {rest[0]!r:.40}.", f"{self.name} takes no words."
             )
         flags = dict[str, tuple[str, ...]]()
-        for flag, given in values.items():
+        for flag, values_of_flag in values.items():
             if not self.words.is_quoted:  # then quotes may still stand around the value
-                given = " ".join(given).strip("\"'").split()
-            _require_choice(flags_by_name[flag], " ".join(given))
-            flags[flag] = tuple(given)
+                values_of_flag = " ".join(values_of_flag).strip("\"'").split()
+            _require_choice(flags_by_name[flag], " ".join(values_of_flag))
+            flags[flag] = tuple(values_of_flag)
         return Invocation(tuple(rest), flags, name, folder=folder)
 
     def _split(self, line: str) -> list[str]:

@@ -313,7 +313,7 @@ def _current_folder() -> Path:
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
-    model = one_line(_describe_model(start.choice.name, start.choice.why))
+    model = one_line(_describe_model(start.choice.name, start.choice.reason))
     model_lines = textwrap.wrap(model, width, break_on_hyphens=False)
     facts = [f"swecli {__version__}", *model_lines, one_line(short_path(start.cwd))]
     lines = _wrap_parts(facts, width)

@@ -143,7 +143,8 @@ class Confined:
 
 class Sandbox:
     """The sandbox of a run's commands. Whether there is one is found out when it is first needed. `setting` is "auto",
-    "required" or "off"; `own` are folders of swecli itself, which commands do not see but for those of `plugins`."""
+    "required" or "off"; `folders_of_swecli` are folders of swecli itself, which commands do not see but for those of
+    `plugins`."""
 
     def __init__(
         self,

@@ -41,8 +41,8 @@ _Index = dict[str, tuple[tuple[int, ...], FileState]]  # stat stamp and state by
 
 
 class FileVersions:
-    """Scans the files below `root` and stores their contents in `folder`. Paths with a prefix in `own` are skipped;
-    `environ` is the environment of child processes.
+    """Scans the files below `root` and stores their contents in `folder`. Paths with a prefix in `folders_of_swecli`
+    are skipped; `environ` is the environment of child processes.
 
     `notices` are lines for the user on files that are not covered. `is_complete` is False if the last scan was cut off.
     """

@@ -85,7 +85,7 @@ class Conversation:
             self.messages = messages
         size = limits.measure(messages, counter)
         reports = [
-            ContextReduced(reduction.how, reduction.before, reduction.after, reduction.detail)
+            ContextReduced(reduction.method, reduction.before, reduction.after, reduction.detail)
             for reduction in reduced
         ]
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)

@@ -43,7 +43,7 @@ def _show(ctx: CommandContext) -> None:
     used = runtime.agent.model
     size = used.profile.window
     window = f"{format_tokens(size)} tokens" if size else "of unknown size"
-    ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
+    ctx.screen.line(f"{used.name} ({runtime.choice.reason}) · context {window}")
     for line in runtime.agent.model_warnings():
         ctx.screen.note(line)
     fast = runtime.settings.reflect_model
