@@ -159,7 +159,7 @@ class Runtime:
                 root=ctx.root,
                 environ=self.start.environ,
                 jobs=ctx.commands.jobs,
-                own=own,
+                folders_of_swecli=own,
             )
         return self._history
 

@@ -55,7 +55,7 @@ def find_instructions(cwd: Path) -> list[Path]:
 
 def folders_down_to(folder: Path, root: Path) -> list[Path]:
     """Return the folders from a root down to a folder in it, both included; none if it is not in it."""
-    return [one for one in reversed((folder, *folder.parents)) if one.is_relative_to(root)]
+    return [path for path in reversed((folder, *folder.parents)) if path.is_relative_to(root)]
 
 
 def find_skill_files(root: Path) -> list[Path]:
