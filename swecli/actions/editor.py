@@ -64,7 +64,7 @@ def edit_text(environ: Mapping[str, str], text: str) -> str:
             ) from error
     if file is None:
         raise BadInput("What the editor left is not text.", stays)
-    return file.shown.replace("\r\n", "\n").removesuffix("\n")
+    return file.readable_text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:

@@ -147,13 +147,13 @@ async def _conclude(
         invocation.value("--post-min", "medium"),
     )
     may_be_incomplete = "--allow-incomplete" in invocation.flags
-    code = face.stopped or gate.exit_code(outcome, is_incomplete_allowed=may_be_incomplete)
+    code = face.signal_code or gate.exit_code(outcome, is_incomplete_allowed=may_be_incomplete)
     if failing := gate.name_failing(outcome.findings):
         face.warn(failing)
-    if may_be_incomplete and not outcome.complete and not face.stopped:
+    if may_be_incomplete and not outcome.complete and not face.signal_code:
         face.warn("The review is incomplete, and --allow-incomplete lets it pass.")
     posted = _PostCounts()
-    if "--post" in invocation.flags and face.stopped:
+    if "--post" in invocation.flags and face.signal_code:
         face.warn("The review was interrupted, so nothing was posted.")
     elif "--post" in invocation.flags:
         try:

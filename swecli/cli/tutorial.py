@@ -37,8 +37,8 @@ def tutorial(start: Start, invocation: Invocation) -> ActionResult:
     make_project(folder)
     if not only_makes:
         return ActionResult(None, code=_begin_session(start, folder.resolve()))
-    here = process_folder()
-    target = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    current_folder = process_folder()
+    target = folder.relative_to(current_folder) if folder.is_relative_to(current_folder) else folder
     line = f"Made {' and '.join(FILES)} in {target}. Next: cd {target}"
     return ActionResult({"folder": str(folder)}, (line,))
 

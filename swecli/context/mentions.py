@@ -221,7 +221,7 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     if file is None:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
 
-    text = file.shown
+    text = file.readable_text
     title = f"File {name}"
     start = mention.start
     if start:

@@ -142,7 +142,7 @@ SESSION = Flag(
 class Face:
     """Who asked for an action, while it runs. This one shows nothing and agrees to nothing."""
 
-    stopped = 0  # the exit code of the signal that ended `wait`, 0 for none
+    signal_code = 0  # the exit code of the signal that ended `wait`, 0 for none
     can_ask = False  # whether `confirm` asks a person
     how_to_agree = ""  # beforehand, behind a line that says what was not done
 
@@ -166,7 +166,7 @@ class Face:
         """Return whether the user agrees; where nobody can be asked, whether they did so beforehand by --yes."""
         return False
 
-    def confirm_deletion(self, named: str) -> bool:
+    def confirm_deletion(self, name: str) -> bool:
         """Return whether the user agrees to lose this for good. Raises UsageError if nobody can be asked."""
         return False
 

@@ -238,8 +238,8 @@ class REPL(Program):
     def working(self) -> bool:
         return self._dispatcher.task is not None or self._background.runs_commands
 
-    def submit(self, typed: str) -> None:
-        self._dispatcher.submit(typed)
+    def submit(self, text: str) -> None:
+        self._dispatcher.submit(text)
 
     def interrupt(self) -> None:
         if self._background.cancel_command():  # the newest first
@@ -248,8 +248,8 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        sent = self.prompt.history.pastes.expand(text)
-        if self.working and self._startup.is_loaded and self.agent.steer(sent):
+        expanded = self.prompt.history.pastes.expand(text)
+        if self.working and self._startup.is_loaded and self.agent.steer(expanded):
             self.prompt.echo(text, "└ to the running turn")
         else:
             self.queue.put(text)

@@ -45,10 +45,10 @@ async def _ask(ctx: CommandContext, question: Question, *, leaves_all: bool = Fa
         ctx.screen.detail(line)
     answers = [Option(answer.label, answer.key, answer.letter) for answer in question.answers]
     title = f"{question.title} ({question.reason})"
-    picked = await ctx.asker.choose(title, [_LEAVE, *answers], guarded=True, default=0)
-    if picked is None:
+    index = await ctx.asker.choose(title, [_LEAVE, *answers], guarded=True, default=0)
+    if index is None:
         return False
-    if picked == 0:
+    if index == 0:
         return not leaves_all
-    ctx.report(await perform(ctx, review, question.answers[picked - 1].line))
+    ctx.report(await perform(ctx, review, question.answers[index - 1].line))
     return True

@@ -49,7 +49,7 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) ->
             f"{name} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
         )
     ctx.files.digests[path] = digest(data)
-    lines = split_lines(file.shown)
+    lines = split_lines(file.readable_text)
     if not lines:
         return ToolResult(True, f"{name} is empty.", Display(title=name, body="empty"))
 
