@@ -59,7 +59,7 @@ class _Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _EarlierRequest:
     """The request before, as a full window would have it."""
 
     request: PaidRequest
@@ -83,7 +83,7 @@ def estimate_full_window(
     writing = {request.model for request in in_order if request.usage.cache_write}
     estimate = FullWindow()
     conversation = _Conversation(stored_sizes)
-    last: _Sent | None = None
+    last: _EarlierRequest | None = None
     for request in in_order:
         usage = request.usage
         if not usage.prompt:  # nobody answered
@@ -100,7 +100,7 @@ def estimate_full_window(
         if last is not None and _is_cached(request, last.request, reading, cache_minutes):
             cached = min(last.prompt, prompt)
         full_usage = _make_usage(usage, prompt, cached, is_written=request.model in writing)
-        last = _Sent(request, prompt)
+        last = _EarlierRequest(request, prompt)
         _add(estimate, request, full_usage, prices.get(request.model))
         window = windows.get(request.model)
         estimate.too_long += window is not None and prompt > window

@@ -259,9 +259,7 @@ def conclude_repair(runtime: Runtime, ref: str) -> ActionResult:
         fixed = f"/findings fixed {after.id} marks it as fixed"
         note = f"{after.id} is still open: its code exists · {fixed}"
     lines = tuple(
-        format_change(before, changed)
-        for before, changed in changes
-        if before.state != changed.state
+        format_change(before, after) for before, after in changes if before.state != after.state
     )
     return ActionResult(after.to_json(), lines, note=note)
 

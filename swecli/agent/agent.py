@@ -225,7 +225,7 @@ class Agent:
 
         async def ask(request: AskRequest) -> Decision:
             reason = f"{request.why} Asked for the task {title!r}.".strip()
-            with self.toolkit.user_time.counted():
+            with self.toolkit.user_time.counting():
                 return await ask_user(replace(request, why=reason))
 
         task_tools = [

@@ -73,7 +73,7 @@ class UserTime:
     _began_at: float = 0.0
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def counting(self) -> Iterator[None]:
         """Count the time until the end of the context."""
         if not self._open_questions:
             self._began_at = time.monotonic()
@@ -435,7 +435,7 @@ class CallRunner:
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._question_lock:  # one question at a time for concurrent calls
-            with self._toolkit.user_time.counted():
+            with self._toolkit.user_time.counting():
                 return await self._toolkit.ask(request)
 
 

@@ -35,7 +35,7 @@ class InstructionFiles:
     beside: tuple[Path, ...] = ()
 
     @property
-    def all(self) -> tuple[Path, ...]:
+    def all_files(self) -> tuple[Path, ...]:
         return (*self.choices, *self.beside)
 
     def without(self, files: Collection[Path]) -> InstructionFiles:

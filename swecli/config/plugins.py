@@ -132,7 +132,7 @@ class Plugins:
         return next((plugin for plugin in self.plugins if plugin.name == name), None)
 
 
-NONE = Plugins()
+NO_PLUGINS = Plugins()
 
 
 def copy_of(paths: Paths, name: str, tree: PluginTree) -> Path:
@@ -149,7 +149,7 @@ def data_of(paths: Paths, name: str) -> Path:
 def read_plugins(paths: Paths) -> Plugins:
     """Return the plug-ins that are used. A copy is hashed once in a run. Never raises for a file."""
     if not may_have_plugins(paths):
-        return NONE
+        return NO_PLUGINS
     approved = TrustLedger.find(paths).trust_in(plugins_folder(paths)).plugins
     plugins: list[Plugin] = []
     unusable: dict[str, str] = {}

@@ -48,7 +48,7 @@ def find_instructions(cwd: Path) -> list[Path]:
     root = project_root(cwd)
     files: dict[Path, None] = {}
     for folder in folders_down_to(cwd, root):
-        for file in InstructionFiles.of(folder).all:
+        for file in InstructionFiles.of(folder).all_files:
             files |= dict.fromkeys((file, *find_imports(file, root)))
     return [*files]
 

@@ -68,12 +68,14 @@ def load_instructions(
     user_files = InstructionFiles(()) if home is None else InstructionFiles.of_user(home)
     if trust.is_trusted:
         for folder in reversed(folders_down_to(cwd, root)):
-            files = InstructionFiles.of(folder).without(user_files.all)
+            files = InstructionFiles.of(folder).without(user_files.all_files)
             parts.insert(0, reader.read_folder(files))
     else:
         folders = folders_down_to(cwd, root)
-        present_files = [path for folder in folders for path in InstructionFiles.of(folder).all]
-        untrusted = [path for path in present_files if path not in user_files.all]
+        present_files = [
+            path for folder in folders for path in InstructionFiles.of(folder).all_files
+        ]
+        untrusted = [path for path in present_files if path not in user_files.all_files]
         if untrusted:
             names = ", ".join(str(path.relative_to(root)) for path in untrusted)
             notice = f"Project instructions ({names}) are not read: this folder is not trusted. Run /trust to use them."
@@ -271,7 +273,7 @@ class InstructionsBelow:
         trust: FolderTrust | None = None
         for folder in self._folders_of(paths, session):
             files = InstructionFiles.of(folder)
-            if not files.all:
+            if not files.all_files:
                 continue
             trust = trust or self._trust()
             parts.append(_Reader(self._root, trust, _MAX_BELOW).read_folder(files))

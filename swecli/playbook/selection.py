@@ -19,7 +19,7 @@ _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
-_FEW = 5  # rejected candidates that are stored for `why`
+_MAX_REJECTED = 5  # rejected candidates that are stored for `why`
 _SENT_REASON = "the conversation contains it already"
 _FULL = "it does not fit"
 
@@ -319,7 +319,7 @@ def _fill(
     candidates = (
         *(_Candidate(bullet, reason=_SENT_REASON, is_chosen=True) for bullet in present),
         *added,
-        *[*missed, *excluded][:_FEW],
+        *[*missed, *excluded][:_MAX_REJECTED],
     )
     return Selection(tokens, budget, candidates, missed=tuple(missed))
 

@@ -162,7 +162,7 @@ class WorkspaceLookup:
         decisive = of_files or [*certain.values()]
         return _EXISTS if _EXISTS in decisive else next(iter(decisive), _UNKNOWN)
 
-    def gone(self, bullet: Bullet) -> str:
+    def stale_anchor(self, bullet: Bullet) -> str:
         """Return the missing anchor of a strategy whose anchors were there, "" for none. What never existed makes
         nothing stale: the user may speak of a file that is still to come."""
         return self.check(bullet).missing_anchor if bullet.was_there else ""

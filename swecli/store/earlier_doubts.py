@@ -74,7 +74,7 @@ def convert_doubts(connection: Connection) -> None:
 
 def _convert_deltas(connection: Connection, rows: Sequence[_Row]) -> None:
     deltas = connection.exec_driver_sql("SELECT number, ops, before, kept FROM delta")
-    for number, ops, before, kept in deltas.fetchall():
+    for number, ops, before, kept_rows in deltas.fetchall():
         earlier = [row for row in rows if row.delta < number]
         until = [row for row in rows if row.delta <= number]
         connection.exec_driver_sql(
@@ -82,7 +82,7 @@ def _convert_deltas(connection: Connection, rows: Sequence[_Row]) -> None:
             (
                 json.dumps([_convert_op(op) for op in json.loads(ops or "[]") or ()]),
                 json.dumps(_convert_snapshots(json.loads(before or "null"), earlier)),
-                json.dumps(_convert_snapshots(json.loads(kept or "null"), until)),
+                json.dumps(_convert_snapshots(json.loads(kept_rows or "null"), until)),
                 number,
             ),
         )

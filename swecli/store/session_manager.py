@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # a turn needs none of these
     from swecli.store.session_files.archive import SessionArchive
     from swecli.store.undo import UndoStore
 
-_ALL = 1_000_000  # more reductions than a session has
+_NO_LIMIT = 1_000_000  # more reductions than a session has
 
 
 class SessionManager:
@@ -468,7 +468,7 @@ class SessionManager:
             reader = Reader(db)
             undoable = [
                 row
-                for row in reader.reductions(session.id, _ALL)
+                for row in reader.reductions(session.id, _NO_LIMIT)
                 if not row.undone and row.how not in (BEGIN, UNDO)
             ]
             if not undoable:

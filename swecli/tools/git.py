@@ -144,7 +144,7 @@ class RepositoryState:
 
     commit: str  # its id, "" before the first one
     branch: str  # "" for a detached commit
-    changed: tuple[str, ...]  # files that differ from the commit, or are new
+    changed_entries: tuple[str, ...]  # files that differ from the commit, or are new
     subjects: tuple[str, ...]  # of the last commits, newest first
     conflicts: tuple[str, ...] = ()  # files with a conflict that is not resolved
     operation: str = ""  # that has stopped halfway, "" for none
@@ -168,16 +168,18 @@ def read_state(
     )
     branch = ""
     commit = ""
-    changed: list[str] = []
+    changed_entries: list[str] = []
     for entry in run_git(folder, *words, environ=environ, seconds=seconds).split("\0"):
         if entry.startswith("# branch.head "):
             branch = entry.removeprefix("# branch.head ").removeprefix("(detached)")
         elif entry.startswith("# branch.oid "):
             commit = entry.removeprefix("# branch.oid ").removeprefix("(initial)")
         elif entry and not entry.startswith("#"):
-            changed.append(entry)
+            changed_entries.append(entry)
     conflicts = tuple(
-        entry.split(" ", _FIELDS_OF_CONFLICT)[-1] for entry in changed if entry.startswith("u ")
+        entry.split(" ", _FIELDS_OF_CONFLICT)[-1]
+        for entry in changed_entries
+        if entry.startswith("u ")
     )
     subjects: list[str] = []
     if before is not None and before.commit == commit:
@@ -187,7 +189,9 @@ def read_state(
         subjects = run_git(folder, *log, environ=environ, seconds=seconds).split("\0")
     operation = _find_operation(Path(_git_folder(project_root(folder))))
     recent_subjects = tuple(filter(None, subjects))
-    return RepositoryState(commit, branch, tuple(changed), recent_subjects, conflicts, operation)
+    return RepositoryState(
+        commit, branch, tuple(changed_entries), recent_subjects, conflicts, operation
+    )
 
 
 def _find_operation(folder: Path) -> str:

@@ -171,7 +171,7 @@ class Permissions:
         return rules
 
     @property
-    def _broken(self) -> InvalidRule | None:
+    def _broken_rule(self) -> InvalidRule | None:
         """The first ask or deny rule that cannot be read, because of which every mode asks; None if there is none."""
         return next((rule for rule in self.invalid if rule.list != "allow"), None)
 
@@ -308,9 +308,9 @@ class Permissions:
 
     def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
-        broken = self._broken
+        broken_rule = self._broken_rule
         mode = self.mode
-        if broken and mode != "plan":
+        if broken_rule and mode != "plan":
             mode = "ask"
 
         if not _needs_approval(tool, plan, ctx):
@@ -327,8 +327,8 @@ class Permissions:
             return PermissionVerdict("allow", "rule", _source_of(rules, tool, plan))
 
         reason = coverage.reason
-        if broken and _is_unasked(tool.kind, self.mode, ctx):
-            reason = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
+        if broken_rule and _is_unasked(tool.kind, self.mode, ctx):
+            reason = f"the invalid rule {one_line(broken_rule.text)!r} must be corrected first"
         return PermissionVerdict("ask", "mode", reason)
 
     def guard(self, root: Path, tools: Mapping[str, Tool]) -> Guard:
@@ -366,7 +366,7 @@ class Permissions:
         """Return the mode that would run all calls of this kind unasked, which a yes for the session switches to: one
         that the footer shows and that ends with the program, like every mode. None if none of them would, short of
         mode auto."""
-        if verdict.by != "mode" or self._broken is not None:
+        if verdict.by != "mode" or self._broken_rule is not None:
             return None
         return "edits" if "edits" in tool.kind.unasked_in else None
 

@@ -30,14 +30,14 @@ _StopReason = Literal["exit", "timeout", "stopped"]
 class ProcessExit:
     """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
     True. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
-    programs of a shell's last pipeline, if they were asked for. `survivors` names the processes that it left and that
-    could not be ended: another user's, for example."""
+    programs of a shell's last pipeline, if they were asked for. `still_running` names the processes that it left and
+    that could not be ended: another user's, for example."""
 
     code: int
     reason: _StopReason = "exit"
     left_running: bool = False
     pipeline: tuple[int, ...] = ()
-    survivors: tuple[str, ...] = ()
+    still_running: tuple[str, ...] = ()
 
 
 async def run_group(
@@ -108,12 +108,14 @@ async def _wait(
         # what a monitor waits for is killed by its end, and may still be there for a moment
         left_running = _is_alive(process.pid, exited) or bool(group_leftovers.find())
     grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
-    survivors = await _finish(process, exited, reader, grace, group_leftovers, has_monitor)
+    still_running = await _finish(process, exited, reader, grace, group_leftovers, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     exit_code = 128 - code if code < 0 else code
-    return ProcessExit(exit_code, reason, left_running, survivors=tuple(map(str, survivors)))
+    return ProcessExit(
+        exit_code, reason, left_running, still_running=tuple(map(str, still_running))
+    )
 
 
 async def _wait_end(
@@ -148,12 +150,12 @@ async def _finish(
         try:
             await _end_group(process.pid, exited, grace, has_monitor)
         finally:
-            survivors = await _end_leftovers(group_leftovers, grace)
+            still_running = await _end_leftovers(group_leftovers, grace)
         await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
     finally:
         reader.cancel()
     await asyncio.wait({reader})
-    return survivors
+    return still_running
 
 
 async def _end_leftovers(group_leftovers: Leftovers, grace: float) -> list[Process]:

@@ -35,7 +35,7 @@ _FileIdentity = tuple[int, int]  # device and inode
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class StateBefore:
     """What was protected before a command: which file each path led to, and each folder around one."""
 
     guarded: GuardedFiles
@@ -43,13 +43,15 @@ class Before:
     folders: Mapping[str, _FileIdentity]
 
 
-def look(guarded: GuardedFiles) -> Before:
+def look(guarded: GuardedFiles) -> StateBefore:
     """Return what is protected now, to compare it after a command."""
     paths = _paths(guarded)
-    return Before(guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths}))
+    return StateBefore(
+        guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths})
+    )
 
 
-def look_again(before: Before, now: GuardedFiles) -> Before:
+def look_again(before: StateBefore, now: GuardedFiles) -> StateBefore:
     """Return what is protected while a background command runs, after what it did was put back: also what is new, so
     that it is named once, and what the user has saved by rename. What lies elsewhere now may still come back."""
     present = look(now)
@@ -58,12 +60,12 @@ def look_again(before: Before, now: GuardedFiles) -> Before:
         is_in_its_place = present.folders.get(_folder(path)) == before.folders.get(_folder(path))
         if path not in identities or is_in_its_place:
             identities[path] = identity
-    return Before(before.guarded, identities, {**present.folders, **before.folders})
+    return StateBefore(before.guarded, identities, {**present.folders, **before.folders})
 
 
 def put_back(
     root: Path,
-    before: Before,
+    before: StateBefore,
     now: GuardedFiles,
     is_allowed: Callable[[str], bool],
     *,
@@ -102,7 +104,7 @@ def put_back(
     return lines
 
 
-def _find_saved(root: Path, before: Before, *, is_job: bool) -> list[str]:
+def _find_saved(root: Path, before: StateBefore, *, is_job: bool) -> list[str]:
     """Return the names of the protected files that another program has replaced where they lie: the mount on a file
     went with that. A job writes to no repository."""
     links = dict(before.guarded.links)
@@ -130,7 +132,7 @@ def _is_something(path: str) -> bool:
     return place.is_symlink() or not place.is_dir() or bool(list_entries(path))
 
 
-def _is_in_new_repository(path: str, before: Before, now: GuardedFiles) -> bool:
+def _is_in_new_repository(path: str, before: StateBefore, now: GuardedFiles) -> bool:
     """Return whether a path belongs to a repository that is judged as a whole. One that is not named `.git` may hold
     other files, too."""
     return any(
@@ -169,7 +171,7 @@ def _restore_links(root: Path, links: tuple[tuple[str, str], ...]) -> list[str]:
     return lines
 
 
-def _restore_moved(root: Path, before: Before) -> list[str]:
+def _restore_moved(root: Path, before: StateBefore) -> list[str]:
     """Put back the protected files and folders that a command has moved away, with a folder above them, to put others
     in their place. A file that was replaced where it lies is another one by the user, since a mount kept the command
     from that. Returns a line for each."""

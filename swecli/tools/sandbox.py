@@ -156,7 +156,7 @@ class Sandbox:
     ) -> None:
         self.root = root.resolve()
         self._setting = setting
-        self._own = tuple(folders_of_swecli)
+        self._folders_of_swecli = tuple(folders_of_swecli)
         self._plugins = tuple(map(str, plugins))
         self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
@@ -166,18 +166,20 @@ class Sandbox:
     def of(cls, start: Start) -> Sandbox:
         """Return the sandbox for the folder and the settings of a run."""
         paths = start.paths
-        own = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+        folders_of_swecli = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
         plugins: list[Path] = []
         if may_have_plugins(paths):
             # late: few have plug-ins
             from swecli.config.plugins import read_plugins
 
             plugins = [plugin.root for plugin in read_plugins(paths).plugins]
-        return cls(start.settings.sandbox, start.cwd, start.environ, own, plugins)
+        return cls(start.settings.sandbox, start.cwd, start.environ, folders_of_swecli, plugins)
 
     def for_folder(self, folder: Path) -> Sandbox:
         """Return a sandbox of the same settings for commands in another folder."""
-        return Sandbox(self._setting, folder, self._environ, self._own, map(Path, self._plugins))
+        return Sandbox(
+            self._setting, folder, self._environ, self._folders_of_swecli, map(Path, self._plugins)
+        )
 
     @property
     def is_active(self) -> bool:
@@ -487,7 +489,7 @@ class Sandbox:
         added = [each.folder.path for each in guarded.added]
         visible = (str(self.root), *self._programs, *self._caches, *guarded.opened, *added)
         replaced = (*_REPLACED, *self._homes)
-        candidates = [*self._own, *_secrets_at_home(home), *_closed_settings()]
+        candidates = [*self._folders_of_swecli, *_secrets_at_home(home), *_closed_settings()]
         own_process = self._network.process if self._network is not None else 0
         candidates += self._channels.find((str(self.root), *guarded.opened, *added), own_process)
         hidden_paths = []

@@ -85,7 +85,7 @@ class Surroundings:
         self._git = state
         branch = one_line(state.branch) or "none, a detached commit"
         yield SituationNote(Label.GIT_BRANCH, branch)
-        count = len(state.changed)
+        count = len(state.changed_entries)
         status = [f"{count} changed or new files" if count else "clean"]
         if state.operation:
             status.insert(0, f"{one_line(state.operation)} waits to be continued or aborted")

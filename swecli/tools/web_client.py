@@ -102,9 +102,9 @@ async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
                     return replace(page, url=name, status=response.status)
                 url, new_host = normalize_url(urljoin(url, answer_headers["location"]))
                 if new_host != request.host:
-                    to = _without_secret(url, request)
+                    target = _without_secret(url, request)
                     raise ToolError(
-                        f"The page redirects to another host: {to}. Fetch that URL if it is needed."
+                        f"The page redirects to another host: {target}. Fetch that URL if it is needed."
                     )
     raise ToolError(f"The page redirects more than {_MAX_REDIRECTS} times.")
 

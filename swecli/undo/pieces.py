@@ -18,7 +18,7 @@ from swecli.text import one_line
 from swecli.text_files import TextFile
 from swecli.tools.three_way import apply_changes, merge, reverse
 from swecli.undo.turn_files import (
-    UNDONE,
+    TAKEN_BACK,
     NumberedHunk,
     Run,
     TurnFile,
@@ -73,7 +73,7 @@ class PiecePlanner:
             self._require_changeable(each, file)
         if file.is_undone:
             raise BadInput(
-                _refusal(f"{file.name} is {UNDONE} already"), "/redo reverts the last undo"
+                _refusal(f"{file.name} is {TAKEN_BACK} already"), "/redo reverts the last undo"
             )
         place = 0
         if number:
@@ -245,7 +245,7 @@ class PiecePlanner:
             have = "1 hunk" if last == 1 else f"hunks 1 to {last}"
             raise BadInput(_refusal(f"{file.name} has {have}"), f"See /diff T{turn}")
         if hunks[number].is_undone:
-            raise BadInput(_refusal(f"hunk {number} of {file.name} is {UNDONE} already"))
+            raise BadInput(_refusal(f"hunk {number} of {file.name} is {TAKEN_BACK} already"))
         present = self._state(file.path)
         if not present.mode:
             raise BadInput(_refusal(f"{file.name} does not exist any more"))

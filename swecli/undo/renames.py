@@ -18,7 +18,7 @@ _LEAST_ALIKE = 0.5
 _MAX_PAIRS = 10_000
 
 
-class _Changed(Protocol):
+class _ChangedFile(Protocol):
     """A file with its states before and after a change."""
 
     @property
@@ -31,7 +31,7 @@ class _Changed(Protocol):
     def after(self) -> FileState: ...
 
 
-_File = TypeVar("_File", bound=_Changed)
+_File = TypeVar("_File", bound=_ChangedFile)
 
 
 def find_renames(

@@ -20,7 +20,7 @@ from swecli.undo.renames import find_renames
 from swecli.undo.versions import NOT_STORED, FileVersions
 from swecli.values import dataclass
 
-UNDONE = "taken back"
+TAKEN_BACK = "taken back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class NumberedHunk:
 
     @property
     def label(self) -> str:
-        return f"hunk {self.number} · {UNDONE}" if self.is_undone else f"hunk {self.number}"
+        return f"hunk {self.number} · {TAKEN_BACK}" if self.is_undone else f"hunk {self.number}"
 
     @property
     def description(self) -> str:
@@ -103,7 +103,7 @@ class NumberedHunk:
         first = next(line for line in self.hunk.lines if not line.startswith(" "))
         place = f"line {self.hunk.changes[0].j1 + 1}"
         first_line = replace_strays(first[0] + " " + first[1:].strip())
-        return f"{place} · {UNDONE}" if self.is_undone else f"{place}: {first_line}"
+        return f"{place} · {TAKEN_BACK}" if self.is_undone else f"{place}: {first_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +278,12 @@ class TurnFiles:
     def _show(self, file: TurnFile, *, is_numbered: bool = True) -> FileDiff:
         kind = _describe_kind(file)
         changers_note = f" · by {' and '.join(file.changers)}" if file.changers else ""
-        undone_note = f" · {UNDONE}" if file.is_undone else ""
+        undone_note = f" · {TAKEN_BACK}" if file.is_undone else ""
         runs = file.runs
         if file.moved_from is not None:
             runs = (Run(file.moved_from.before, file.after, file.runs[-1].key),)
-        rewritten = [run for run in runs if run.before.digest != run.after.digest]
-        diffs = [self._diff(file.name, run) for run in rewritten]
+        rewritten_runs = [run for run in runs if run.before.digest != run.after.digest]
+        diffs = [self._diff(file.name, run) for run in rewritten_runs]
         texts = [diff for diff in diffs if diff is not None]
         if not texts or len(texts) < len(diffs):
             return FileDiff(file.name, f"{file.name}: {kind}{changers_note}{undone_note}")

@@ -12,13 +12,13 @@ from swecli.repl.commands.actions import perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 
-MOST = 3  # questions in a row, so that nobody has to work through a list
+MAX_QUESTIONS = 3  # questions in a row, so that nobody has to work through a list
 _LEAVE = Option("leave it (Enter)", "l")
 
 
 async def ask_questions(ctx: CommandContext, questions: Sequence[Question]) -> bool:
     """Ask the first questions. Enter leaves one open and goes on; returns False if the user stopped at one."""
-    for question in questions[:MOST]:
+    for question in questions[:MAX_QUESTIONS]:
         if not await _ask(ctx, question):
             return False
     return True
@@ -31,7 +31,7 @@ async def settle_at_end(ctx: CommandContext) -> None:
     if session is None or not session.interactions:
         return
     actions = ActionContext.of(sessions, Invocation())
-    for question in take_unasked(actions, MOST) if session.playbook.bullets else ():
+    for question in take_unasked(actions, MAX_QUESTIONS) if session.playbook.bullets else ():
         if not await _ask(ctx, question, leaves_all=True):
             return
 

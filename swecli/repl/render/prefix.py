@@ -15,7 +15,7 @@ from rich.text import Text
 from swecli.values import dataclass
 
 _MIN_WIDTH = 12  # columns below which content is not indented
-_SPOKEN = {"•": "- ", "▌": "quote: "}
+_SPOKEN_SIGNS = {"•": "- ", "▌": "quote: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _speak(prefix: Text) -> Text:
     if plain.isascii():
         return prefix
     indentation = plain[: len(plain) - len(plain.lstrip())]
-    return Text(f"{indentation}{_SPOKEN.get(plain.strip(), '')}", end="")
+    return Text(f"{indentation}{_SPOKEN_SIGNS.get(plain.strip(), '')}", end="")
 
 
 def add_prefix(

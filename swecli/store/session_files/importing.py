@@ -182,8 +182,10 @@ def import_session(
         rename_strategies(archive, _write_bullets(db, row, own_bullets))
         write_turns(db, row.id, archive)
         if lines:
-            raw = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
-            db.connection().execute(sqlmodel.insert(TranscriptLineRow), raw)
+            line_rows = [
+                {"session_id": row.id, "line": number, "text": text} for number, text in lines
+            ]
+            db.connection().execute(sqlmodel.insert(TranscriptLineRow), line_rows)
     return ImportResult(
         row.id, row.interactions, row.messages, len(own_bullets), len(bullets) - len(own_bullets)
     )

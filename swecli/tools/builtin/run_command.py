@@ -240,8 +240,8 @@ def _result(
             f"stopped: {excess(limit)}, and everything it had started was ended (exit code {code})"
         )
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
-    if end.survivors:
-        notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
+    if end.still_running:
+        notes = [f"[still running, because it could not be ended: {', '.join(end.still_running)}]"]
     if ctx.commands.profile is not None and ctx.commands.sandbox is not None:
         if code != 0 and output.startswith("bwrap: "):
             notes.append("[the sandbox could not be set up: nothing ran]")

@@ -26,7 +26,7 @@ class Advice:
     def changed_parameters(self) -> JsonObject | None:
         """The arguments that the call is to have; None: its own."""
         changed_input = self.answer.changed_input
-        return None if changed_input is None else self.call.changed(changed_input)
+        return None if changed_input is None else self.call.with_changes(changed_input)
 
     def judge(self, verdict: PermissionVerdict) -> PermissionVerdict:
         """Return the decision on the call, from that of rules and mode."""

@@ -62,7 +62,7 @@ class HookedCall:
                 del theirs["edits"]
         return theirs
 
-    def changed(self, theirs: Mapping[str, Json]) -> JsonObject:
+    def with_changes(self, theirs: Mapping[str, Json]) -> JsonObject:
         """Return our arguments after a hook has changed its input to `theirs`; what that does not name is as it was."""
         if self.tool.name == CALL:
             return {**self.parameters, "arguments": dict(theirs)}
