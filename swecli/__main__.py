@@ -10,21 +10,21 @@ def _clean_module_path() -> None:
     so that a `json.py` in that directory is not run. The same for the folder of the package, if that lies there: what
     it imports from now on it finds by its own path."""
     try:
-        here = path.abspath(curdir)
+        current_folder = path.abspath(curdir)
     except OSError:  # the folder was deleted: nothing in it can be run
         return
-    if not sys.flags.safe_path and sys.path[:1] == [here]:
+    if not sys.flags.safe_path and sys.path[:1] == [current_folder]:
         del sys.path[0]  # added by -m
     # Python itself has read this variable before
-    given = "" if sys.flags.ignore_environment else environ.get("PYTHONPATH", "")
-    for entry in given.split(pathsep):
+    python_path = "" if sys.flags.ignore_environment else environ.get("PYTHONPATH", "")
+    for entry in python_path.split(pathsep):
         folder = path.abspath(entry)
-        inside = folder == here or folder.startswith(path.join(here, ""))
+        inside = folder == current_folder or folder.startswith(path.join(current_folder, ""))
         if folder in sys.path and (inside or not path.isabs(entry)):
             sys.path.remove(folder)
     source = path.dirname(path.dirname(path.abspath(__file__)))
     is_environment = source.startswith(path.join(sys.prefix, ""))
-    if not is_environment and path.join(source, "").startswith(path.join(here, "")):
+    if not is_environment and path.join(source, "").startswith(path.join(current_folder, "")):
         sys.path[:] = [entry for entry in sys.path if path.abspath(entry) != source]
 
 

@@ -152,14 +152,14 @@ class Runtime:
             from swecli.undo.history import TurnHistory
 
             paths = self.start.paths
-            own = (paths.data, paths.state, paths.cache)
+            folders_of_swecli = (paths.data, paths.state, paths.cache)
             ctx = self.agent.ctx
             self._history = TurnHistory.track(
                 self.sessions,
                 root=ctx.root,
                 environ=self.start.environ,
                 jobs=ctx.commands.jobs,
-                own=own,
+                folders_of_swecli=folders_of_swecli,
             )
         return self._history
 
@@ -177,8 +177,8 @@ class Runtime:
         """Read the models of the user's settings file again. Raises ConfigError."""
         path = self.start.config or self.start.paths.config_file
         settings, _ = load_settings(user_file=path, environ=self.start.environ, flags={})
-        named = {entry.name for entry in settings.models}
-        others = [entry for entry in self.settings.models if entry.name not in named]
+        model_names = {entry.name for entry in settings.models}
+        others = [entry for entry in self.settings.models if entry.name not in model_names]
         self.settings = replace(self.settings, models=(*settings.models, *others))
         self.agent.settings = self.settings
 
@@ -209,27 +209,29 @@ class Runtime:
         queued for it, and learning reports the reason with the first of them."""
         settings = self.settings
         model = self.agent.model if settings.reflect_with_model else None
-        missing = ""
+        missing_reason = ""
         if model and settings.reflect_model:
-            model, missing = try_make_model(settings.reflect_model, settings, self.start.environ)
+            model, missing_reason = try_make_model(
+                settings.reflect_model, settings, self.start.environ
+            )
         self.learning.reflector = replace(
             self.learning.reflector,
             model=model,
-            missing=missing,
+            missing_reason=missing_reason,
             every_turn=settings.reflect_every_turn,
         )
 
     def missing_sandbox(self) -> str:
         """Return why commands run outside a sandbox, "" if they do not. The first call may take a while: not for the
         event loop."""
-        return self.open_sandbox().missing
+        return self.open_sandbox().outside_reason
 
     @property
     def lost_sandbox(self) -> str:
         """Why the commands that were asked for had no sandbox, "" if none was asked for, or the user wants none."""
         if self._sandbox is None or self.start.settings.sandbox == "off":
             return ""
-        return self._sandbox.missing
+        return self._sandbox.outside_reason
 
     def set_mode(self, mode: Mode) -> None:
         """Set the permission mode from the next call on, until the program ends."""
@@ -320,10 +322,10 @@ class Runtime:
 
         folders = self.agent.permissions.folders
         adder = FolderAdder(self.agent.ctx.root, self.start.environ, self.start.paths)
-        named = [adder.read(text, self.cwd) for text in self.start.add_dirs]
-        for folder in named:
+        added_folders = [adder.read(text, self.cwd) for text in self.start.add_dirs]
+        for folder in added_folders:
             folders.write(with_folder(folders.read(), folder))
-        self._folders_of_run = tuple(named)
+        self._folders_of_run = tuple(added_folders)
 
     def load_again(self) -> list[str]:
         """Load the session again, which another process has changed. Returns a line for each turn that it added or
@@ -370,9 +372,9 @@ class Runtime:
     def resumed_lines(self) -> list[str]:
         """Return lines for the user on the session that was resumed: the background commands that ended with an earlier
         run of it, and what it may do unasked."""
-        lost = lost_jobs(self.session.messages, self.agent.ctx.commands.jobs.names)
+        lost_names = lost_jobs(self.session.messages, self.agent.ctx.commands.jobs.names)
         allowed = [one_line(rule.text) for rule in self.agent.permissions.session]
-        lines = [LostJobNote(name).line for name in lost]
+        lines = [LostJobNote(name).line for name in lost_names]
         if allowed:
             lines.append(f"allowed in this session: {', '.join(allowed)} (/permissions)")
         added = [
@@ -571,10 +573,10 @@ def _check_reflector(runtime: Runtime) -> list[str]:
     """Return, as a line for the user, why the model of the settings cannot reflect, if it cannot."""
     if not runtime.settings.reflect_with_model or not runtime.settings.reflect_model:
         return []
-    missing = runtime.learning.reflector.missing
-    if not missing:
+    missing_reason = runtime.learning.reflector.missing_reason
+    if not missing_reason:
         return []
-    runtime.learning.mark_reported(missing)
+    runtime.learning.mark_reported(missing_reason)
     return [
-        f"no model can reflect: only rules are applied, and turns are queued until one can: {missing}"
+        f"no model can reflect: only rules are applied, and turns are queued until one can: {missing_reason}"
     ]

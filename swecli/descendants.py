@@ -147,11 +147,11 @@ class Leftovers:
     def find(self) -> list[Process]:
         """Return what is running of the command after its first process has ended, and reap what is not."""
         table = list_processes()
-        left = [process for process in table if self._is_adopted(process)]
-        for process in left:  # the list grows meanwhile
-            left += [child for child in table if child.parent == process.pid]
+        remaining = [process for process in table if self._is_adopted(process)]
+        for process in remaining:  # the list grows meanwhile
+            remaining += [child for child in table if child.parent == process.pid]
         running = []
-        for process in left:
+        for process in remaining:
             if not process.is_zombie:
                 running.append(process)
             elif process.parent == os.getpid():

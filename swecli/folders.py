@@ -14,40 +14,40 @@ def list_entries(folder: str) -> list[os.DirEntry[str]]:
     return []
 
 
-def walk(top: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+def walk(root: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
     """Yield a folder and each below it with its entries. What is taken out of a list is not entered; links are not
     followed."""
-    waiting = [top]
-    while waiting:
-        folder = waiting.pop()
+    pending = [root]
+    while pending:
+        folder = pending.pop()
         entries = list_entries(folder)
         yield folder, entries
-        waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def make_folders(folder: str) -> None:
     """Make a folder of an absolute path, and those above it that are missing; nothing if it is there. Raises
     OSError."""
-    missing = [folder]
-    while missing:
-        path = missing[-1]
+    missing_folders = [folder]
+    while missing_folders:
+        path = missing_folders[-1]
         try:
             os.mkdir(path)  # noqa: PTH102  a text
         except FileNotFoundError:
-            missing.append(os.path.dirname(path))  # noqa: PTH120  as above
+            missing_folders.append(os.path.dirname(path))  # noqa: PTH120  as above
             continue
         except FileExistsError:
             if not os.path.isdir(path):  # noqa: PTH112  as above
                 raise
-        missing.pop()
+        missing_folders.pop()
 
 
-def remove_tree(top: str) -> None:
+def remove_tree(root: str) -> None:
     """Remove a folder with all that is in it, as far as that is possible."""
-    waiting = [top]
+    pending = [root]
     number = 0
-    while waiting:
-        folder = waiting.pop()
+    while pending:
+        folder = pending.pop()
         for entry in list_entries(folder):
             with suppress(OSError):
                 if not entry.is_dir(follow_symlinks=False):
@@ -55,11 +55,11 @@ def remove_tree(top: str) -> None:
                     continue
                 # to the top: the path of what is deep down may be longer than the system takes
                 number += 1
-                moved = f"{top}/.removed-{number}"
-                os.rename(entry.path, moved)  # noqa: PTH104  as above
-                waiting.append(moved)
-        if folder != top:
+                moved_path = f"{root}/.removed-{number}"
+                os.rename(entry.path, moved_path)  # noqa: PTH104  as above
+                pending.append(moved_path)
+        if folder != root:
             with suppress(OSError):
                 os.rmdir(folder)  # noqa: PTH106  as above
     with suppress(OSError):
-        os.rmdir(top)  # noqa: PTH106  as above
+        os.rmdir(root)  # noqa: PTH106  as above

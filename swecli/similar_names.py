@@ -9,9 +9,9 @@ from collections.abc import Iterable
 _LEAST = 0.7
 
 
-def similar_names(word: str, known: Iterable[str], count: int = 2) -> list[str]:
+def similar_names(word: str, names: Iterable[str], count: int = 2) -> list[str]:
     """Return up to `count` names like the word, best first."""
     # late: only for mistyped names
     from difflib import get_close_matches
 
-    return get_close_matches(word, list(known), n=count, cutoff=_LEAST)
+    return get_close_matches(word, list(names), n=count, cutoff=_LEAST)

@@ -68,7 +68,7 @@ class TextFile:
         return self.text.isascii() or not _STRAY.search(self.text)
 
     @property
-    def shown(self) -> str:
+    def readable_text(self) -> str:
         """The text as `replace_strays` shows it."""
         return replace_strays(self.text)
 
@@ -87,19 +87,19 @@ class TextFile:
         return self.mark + text.encode(encoding, errors)
 
 
-def decode(data: bytes, known: str = "") -> TextFile | None:
+def decode(data: bytes, known_encoding: str = "") -> TextFile | None:
     """Return the text of `data`, or None if it is binary.
 
     The encoding is told by a byte order mark; else it is UTF-8 if the bytes are, or the first of these that fits and
-    gives the same bytes back: `known` (what the file was in, or its settings say), what the text itself declares,
-    UTF-16 without a mark, and a guess. In plain ASCII the first two say what will be written."""
+    gives the same bytes back: `known_encoding` (what the file was in, or its settings say), what the text itself
+    declares, UTF-16 without a mark, and a guess. In plain ASCII the first two say what will be written."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode_as(data[len(mark) :], encoding, mark)
     has_nul = b"\0" in data[:_START]
     if has_nul:
-        return _decode_wide(data, known)
-    declared = (known, _declared(data[:_START].decode("latin-1")))
+        return _decode_wide(data, known_encoding)
+    declared = (known_encoding, _declared(data[:_START].decode("latin-1")))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -150,11 +150,11 @@ def _first_fit(data: bytes, encodings: tuple[str, ...]) -> TextFile | None:
     return None
 
 
-def _decode_wide(data: bytes, known: str) -> TextFile | None:
+def _decode_wide(data: bytes, known_encoding: str) -> TextFile | None:
     """Return text in UTF-16 without a mark: of the two byte orders the one with more blanks and line ends."""
     files = [
         file
-        for encoding in dict.fromkeys((codec_name(known), "utf-16-le", "utf-16-be"))
+        for encoding in dict.fromkeys((codec_name(known_encoding), "utf-16-le", "utf-16-be"))
         if _is_wide(encoding)
         and (file := _decode_as(data, encoding)) is not None
         and _is_plain(file.text[:_SAMPLE])

@@ -37,12 +37,17 @@ else:
 
 
 def _make(original: type, *, frozen: bool, slots: bool, eq: bool, kw_only: bool) -> Any:
-    own = {name for name, value in vars(original).items() if value is not None}
+    own_names = {name for name, value in vars(original).items() if value is not None}
     if original.__doc__ is None:
         original.__doc__ = original.__name__  # else the signature would be rendered for it
-    made: Any = _plain(original, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
-    made.__dataclass_params__.frozen = frozen  # a frozen class may only inherit from such ones
-    methods: dict[str, Any] = {"__init__": _compile_init(made, frozen=frozen), "__repr__": _repr}
+    generated: Any = _plain(
+        original, init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+    )
+    generated.__dataclass_params__.frozen = frozen  # a frozen class may only inherit from such ones
+    methods: dict[str, Any] = {
+        "__init__": _compile_init(generated, frozen=frozen),
+        "__repr__": _repr,
+    }
     if eq:
         methods |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     if frozen:
@@ -50,9 +55,9 @@ def _make(original: type, *, frozen: bool, slots: bool, eq: bool, kw_only: bool)
     if frozen and slots:
         methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     for name, method in methods.items():
-        if name not in own:
-            setattr(made, name, method)
-    return made
+        if name not in own_names:
+            setattr(generated, name, method)
+    return generated
 
 
 def _compile_init(cls: type, *, frozen: bool) -> Callable[..., None]:
@@ -123,8 +128,10 @@ def _hash(self: Any) -> int:
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr]
-    return f"{self.__class__.__qualname__}({', '.join(shown)})"
+    field_texts = [
+        f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr
+    ]
+    return f"{self.__class__.__qualname__}({', '.join(field_texts)})"
 
 
 def _refuse_to_set(_: object, name: str, __: object) -> None:

@@ -37,7 +37,7 @@ def query_message(history: History, turn: PastTurn) -> ApiMessage:
     day = date.fromtimestamp(turn.steps[0].sent_at)
     notes = environment_notes(Path(history.session.working_directory), day)
     images = {IMAGES: list(turn.images)} if turn.images else {}
-    return {"role": "user", "content": with_notes(turn.sent, notes), **images}
+    return {"role": "user", "content": with_notes(turn.sent_text, notes), **images}
 
 
 def fixed_tokens(history: History) -> int:

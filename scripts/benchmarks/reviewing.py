@@ -161,7 +161,7 @@ def _shapes() -> Iterator[Figure]:
         want = {(str(r["path"]), r["line"], str(r["codeSmellType"])) for r in rows}
         planted += 0 if reply.malformed else len(want)
         kept += len(want & got)
-        lost += len(want - got) if not found.lost else 0
+        lost += len(want - got) if not found.losses else 0
         invented += len(got - want)
     yield Figure("planted, reported: kept", f"{kept} of {planted}", "all", kept == planted)
     yield Figure(

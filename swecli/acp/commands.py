@@ -72,8 +72,8 @@ class EditorCommands:
             if not _is_for_screens_only(declared):
                 by_name[declared.name] = declared
         for plugin, template in find_plugin_commands(paths):
-            taken = template.name in by_name
-            by_name[f"{plugin}:{template.name}" if taken else template.name] = template
+            is_taken = template.name in by_name
+            by_name[f"{plugin}:{template.name}" if is_taken else template.name] = template
         for template in find_project_commands(trust):
             by_name.setdefault(template.name, template)
         return cls(by_name)
@@ -84,14 +84,14 @@ class EditorCommands:
 
     def get(self, name: str) -> _Command:
         """Return a command. Raises UsageError, so that a mistyped one is not sent to the model."""
-        wanted = name.lower()
-        command = self.by_name.get(wanted)
+        lower_name = name.lower()
+        command = self.by_name.get(lower_name)
         if command is not None:
             return command
         for command in self.by_name.values():
-            if not isinstance(command, ProjectCommand) and wanted in command.aliases:
+            if not isinstance(command, ProjectCommand) and lower_name in command.aliases:
                 return command
-        similar = [f"/{each}" for each in similar_names(wanted, [*self.by_name])]
+        similar = [f"/{each}" for each in similar_names(lower_name, [*self.by_name])]
         hint = f"Did you mean {' or '.join(similar)}?" if similar else "More are in the terminal."
         raise UsageError(f"Unknown command /{name}.", hint)
 
@@ -162,8 +162,8 @@ def _describe(name: str, command: _Command) -> AvailableCommand:
             hint = command.usage
         case ProjectCommand():
             hint = command.hint
-    given = AvailableCommandInput(UnstructuredCommandInput(hint=hint)) if hint else None
-    return AvailableCommand(name=name, description=sanitize(command.help), input=given)
+    command_input = AvailableCommandInput(UnstructuredCommandInput(hint=hint)) if hint else None
+    return AvailableCommand(name=name, description=sanitize(command.help), input=command_input)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

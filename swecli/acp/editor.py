@@ -87,8 +87,8 @@ class Editor:
         outcome = RequestPermissionResponse.model_validate(answer).outcome
         if not isinstance(outcome, AllowedOutcome):
             raise asyncio.CancelledError
-        known = {option.option_id for option in options}
-        return outcome.option_id if outcome.option_id in known else None
+        known_ids = {option.option_id for option in options}
+        return outcome.option_id if outcome.option_id in known_ids else None
 
 
 def _to_json(model: BaseModel) -> JsonObject:

@@ -78,20 +78,20 @@ async def set_option(runtime: Runtime, option: str, value: str) -> None:
             raise BadInput(f"There is no option {option!r:.40}.", "Choose: mode, model, effort.")
 
 
-async def set_mode(runtime: Runtime, wanted: str) -> None:
+async def set_mode(runtime: Runtime, name: str) -> None:
     """Set the permission mode. Raises BadInput for an unknown one, and for auto without a sandbox, unless the user
     named it when the program was started: a click is no answer to what it means."""
-    chosen = next((mode for mode in MODES if mode == wanted), None)
-    if chosen is None:
-        raise BadInput(f"Unknown mode {wanted!r:.40}.", f"Choose: {', '.join(MODES)}.")
-    if chosen == "auto" and not runtime.auto_confirmed:
+    chosen_mode = next((mode for mode in MODES if mode == name), None)
+    if chosen_mode is None:
+        raise BadInput(f"Unknown mode {name!r:.40}.", f"Choose: {', '.join(MODES)}.")
+    if chosen_mode == "auto" and not runtime.auto_confirmed:
         reason = await asyncio.to_thread(runtime.missing_sandbox)
         if reason:
             raise BadInput(
                 f"There is no sandbox to hold what mode auto runs: {reason}.",
                 "To run it as you all the same, start `swecli acp --mode auto`.",
             )
-    runtime.set_mode(chosen)
+    runtime.set_mode(chosen_mode)
 
 
 def _value(value: str, about: str) -> SessionConfigSelectOption:

@@ -56,9 +56,9 @@ async def _ask_which(
     answers: Sequence[tuple[PermissionOption, Decision]],
 ) -> Decision:
     """Return what the answer decides that the user chose; none is a no."""
-    chosen = await editor.choose(tool_call, [option for option, _ in answers])
+    option_id = await editor.choose(tool_call, [option for option, _ in answers])
     for option, decision in answers:
-        if option.option_id == chosen:
+        if option.option_id == option_id:
             return decision
     return Decision(False)
 
@@ -70,10 +70,12 @@ async def _ask_choice(
     if not choices:
         return Decision(False, reason=_NOBODY, by="headless")
     options = [_option(str(number), choice, "allow_once") for number, choice in enumerate(choices)]
-    chosen = await editor.choose(tool_call, [*options, _option("no", "no answer", "reject_once")])
-    if chosen is None or chosen == "no":
+    option_id = await editor.choose(
+        tool_call, [*options, _option("no", "no answer", "reject_once")]
+    )
+    if option_id is None or option_id == "no":
         return Decision(False)
-    return Decision(True, answer=choices[int(chosen)])
+    return Decision(True, answer=choices[int(option_id)])
 
 
 def _answers(request: AskRequest) -> list[tuple[PermissionOption, Decision]]:

@@ -221,9 +221,9 @@ class EditorAgent:
             raise BadInput(f"The cursor {cursor!r:.40} is none of this program.")
         first = int(cursor)
         cwd = None if request.cwd is None else _require_absolute(request.cwd)
-        stored = await asyncio.to_thread(self._read_catalog, cwd, first + _PAGE + 1)
-        page = stored[first : first + _PAGE]
-        following = str(first + _PAGE) if len(stored) > first + _PAGE else None
+        sessions = await asyncio.to_thread(self._read_catalog, cwd, first + _PAGE + 1)
+        page = sessions[first : first + _PAGE]
+        following = str(first + _PAGE) if len(sessions) > first + _PAGE else None
         return ListSessionsResponse(
             sessions=[
                 SessionInfo(

@@ -231,8 +231,8 @@ class EditorSession:
         """Learn from a turn by the rules, and in the background by the model from those before it."""
         learning = self.runtime.learning
         self._remark(learning.after_turn(interaction).events)
-        if due := learning.due():
-            self._start(self._reflect(due))
+        if due_turns := learning.due_turns():
+            self._start(self._reflect(due_turns))
         if self.runtime.agent.condense_model is not None:
             self._start(self._find_title())
 

@@ -106,7 +106,7 @@ class TurnView:
     stop: StopReason = "end_turn"
     usage: Usage | None = None  # None: it has not ended, or failed
     _message: str = ""  # the id of the answer that is written now
-    _thought: str = ""
+    _thoughts: str = ""
     _calls: dict[str, _OpenCall] = field(default_factory=dict)
     _tokens: int = 0  # of the last request
     _limit: int | None = None
@@ -140,7 +140,7 @@ class TurnView:
                     AgentThoughtChunk(
                         session_update="agent_thought_chunk",
                         content=text_block(event.text),
-                        message_id=self._thought,
+                        message_id=self._thoughts,
                     )
                 )
             case ToolStarted():
@@ -226,7 +226,7 @@ class TurnView:
 
     def _begin_message(self) -> None:
         self._message = uuid7()
-        self._thought = uuid7()
+        self._thoughts = uuid7()
 
     def _retry(self, event: StepRetried) -> None:
         self.editor.note(event.describe())
@@ -298,13 +298,13 @@ class TurnView:
         self.editor.update(ToolCallStart(session_update="tool_call", **fields))
 
 
-def _usage_of(counted: CountedUsage) -> Usage:
+def _usage_of(usage: CountedUsage) -> Usage:
     """Return the tokens of a turn by the names of the protocol."""
     return Usage(
-        total_tokens=counted.total,
-        input_tokens=counted.input,
-        output_tokens=counted.output,
-        thought_tokens=counted.reasoning,
-        cached_read_tokens=counted.cache_read,
-        cached_write_tokens=counted.cache_write,
+        total_tokens=usage.total,
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        thought_tokens=usage.reasoning,
+        cached_read_tokens=usage.cache_read,
+        cached_write_tokens=usage.cache_write,
     )

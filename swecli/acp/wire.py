@@ -15,7 +15,7 @@ MAX_LINE = 64 * 2**20
 _PARSE_ERROR = -32700  # of JSON-RPC 2.0, as the next one
 _INVALID_REQUEST = -32600
 _FLUSH_SECONDS = 2.0  # that an editor gets to read the last lines
-_HOW = "An editor starts it, with pipes: see docs/how-to/work-in-your-editor.md"
+_HOW_TO_START = "An editor starts it, with pipes: see docs/how-to/work-in-your-editor.md"
 
 
 class Lines:
@@ -29,7 +29,7 @@ class Lines:
     async def open(cls) -> Lines:
         """Take over stdin and stdout. Raises UsageError if an editor could not read and write there."""
         if os.isatty(0) or os.isatty(1):
-            raise UsageError("swecli acp is not for a terminal.", _HOW)
+            raise UsageError("swecli acp is not for a terminal.", _HOW_TO_START)
         stdin = os.dup(0)
         stdout = os.dup(1)
         null = os.open(os.devnull, os.O_RDWR)
@@ -44,7 +44,9 @@ class Lines:
             )
             writer, _ = await loop.connect_write_pipe(_Writing, os.fdopen(stdout, "wb", 0))
         except ValueError as error:  # a file
-            raise UsageError("swecli acp needs a pipe as its stdin and stdout.", _HOW) from error
+            raise UsageError(
+                "swecli acp needs a pipe as its stdin and stdout.", _HOW_TO_START
+            ) from error
         return cls(reader, writer)
 
     async def receive(self) -> dict[str, Any] | None:

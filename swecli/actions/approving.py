@@ -33,9 +33,9 @@ def show(face: Face, lines: Sequence[str]) -> list[str]:
     return []
 
 
-async def is_agreed(asked: Invocation, question: str) -> bool:
+async def is_agreed(invocation: Invocation, question: str) -> bool:
     """Return whether the user agreed: beforehand by a flag, or now."""
-    return "--yes" in asked.flags or await asked.face.confirm(question)
+    return "--yes" in invocation.flags or await invocation.face.confirm(question)
 
 
 def place_without_sandbox(start: Start) -> str:

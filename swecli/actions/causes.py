@@ -35,7 +35,7 @@ _OF_PURPOSES = {
     "title": "naming of sessions",
     "try": "trials of strategies",
 }
-_SENT = ("cache_read", "cache_write", "input")  # in the order in which a prompt has them
+_PARTS_OF_PROMPT = ("cache_read", "cache_write", "input")  # in the order in which a prompt has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +128,14 @@ def _divide_prompt(request: PaidRequest, weights: Mapping[str, float]) -> Iterat
     beginning of the prompt, and what was written to it follows: an estimate, as providers only report the sums."""
     usage = request.usage
     scale = usage.prompt / sum(request.parts.values())
-    left = {name: float(getattr(usage, name)) for name in _SENT}
+    tokens_left = {name: float(getattr(usage, name)) for name in _PARTS_OF_PROMPT}
     for part in RequestPart:
         tokens = request.parts.get(part, 0) * scale
         weight = 0.0
-        missing = tokens
-        for name in _SENT:
-            taken = min(missing, left[name])
-            left[name] -= taken
-            missing -= taken
-            weight += taken * weights[name]
+        missing_tokens = tokens
+        for name in _PARTS_OF_PROMPT:
+            share = min(missing_tokens, tokens_left[name])
+            tokens_left[name] -= share
+            missing_tokens -= share
+            weight += share * weights[name]
         yield _Amount(_OF_PARTS[part], tokens, weight)

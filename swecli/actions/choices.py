@@ -24,16 +24,16 @@ def find_models(runtime: Runtime) -> Values:
     # late: not needed before the first prompt
     from swecli.llm.services import HOSTED
 
-    named = {runtime.agent.model.name: "current"}
-    named.setdefault(runtime.settings.model, "chosen at the start")
-    named.setdefault("demo", "an offline tour")
+    labels = {runtime.agent.model.name: "current"}
+    labels.setdefault(runtime.settings.model, "chosen at the start")
+    labels.setdefault("demo", "an offline tour")
     for entry in runtime.settings.models:
-        named.setdefault(entry.name, "your own")
+        labels.setdefault(entry.name, "your own")
     environ = runtime.start.environ
     for service in HOSTED:
         about = f"{service.name}'s default"
         if not any(environ.get(name, "").strip() for name in service.key_variables):
             about += f" (needs {service.key_variables[0]})"
-        named.setdefault(service.default_model, about)
-    named.pop("", None)  # of settings without a model, and of services without a default
-    return list(named.items())
+        labels.setdefault(service.default_model, about)
+    labels.pop("", None)  # of settings without a model, and of services without a default
+    return list(labels.items())

@@ -41,18 +41,18 @@ def _store_in_keyring(provider: str, key: str) -> StoredKey | None:
     attributes = ("service", "swecli", "provider", provider)
     lookup = (program, "lookup", *attributes)
     label = f"swecli: key of {provider}"
-    stored = _run((program, "store", f"--label={label}", *attributes), key)
-    if stored is None or _run(lookup) != key:
+    store_output = _run((program, "store", f"--label={label}", *attributes), key)
+    if store_output is None or _run(lookup) != key:
         return None
     return StoredKey("the keyring", lookup)
 
 
-def _run(command: Sequence[str], sent: str = "") -> str | None:
+def _run(command: Sequence[str], input_text: str = "") -> str | None:
     """Return what a command prints, None if it fails."""
     try:
         ended = subprocess.run(
             command,
-            input=sent,
+            input=input_text,
             capture_output=True,
             text=True,
             timeout=_KEYRING_SECONDS,

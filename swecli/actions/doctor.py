@@ -84,7 +84,7 @@ def _check_database(start: Start) -> str:
 def _check_model(start: Start) -> str:
     choice = choose_model(start.settings, start.environ, or_demo=True)
     make_model(choice.name, start.settings, start.environ)  # raises what it lacks
-    return f"{choice.name}: {choice.why}"
+    return f"{choice.name}: {choice.reason}"
 
 
 def _check_tokens(start: Start) -> str:

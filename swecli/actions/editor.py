@@ -22,11 +22,11 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if there is none or it cannot be parsed."""
     search_path = environ.get("PATH", os.defpath)
     installed = (name for name in _EDITORS if shutil.which(name, path=search_path))
-    chosen = environ.get("VISUAL") or environ.get("EDITOR") or next(installed, "")
-    if os.access(chosen, os.X_OK) and Path(chosen).is_file():  # a path with spaces
-        return [chosen]
+    command = environ.get("VISUAL") or environ.get("EDITOR") or next(installed, "")
+    if os.access(command, os.X_OK) and Path(command).is_file():  # a path with spaces
+        return [command]
     try:
-        words = shlex.split(chosen)
+        words = shlex.split(command)
     except ValueError as error:
         raise BadInput(
             f"$VISUAL or $EDITOR cannot be parsed: {error}.", "Set EDITOR to your editor."
@@ -64,7 +64,7 @@ def edit_text(environ: Mapping[str, str], text: str) -> str:
             ) from error
     if file is None:
         raise BadInput("What the editor left is not text.", stays)
-    return file.shown.replace("\r\n", "\n").removesuffix("\n")
+    return file.readable_text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:

@@ -28,35 +28,35 @@ def _unused_name(folder: Path, session: Session, form: str) -> str:
     return next((name for name in names if not (folder / name).exists()), f"{stem}.{form}")
 
 
-def export_session(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def export_session(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Export the current session: a shell gets its text if no file is named, a prompt a new file in the user's folder.
     Raises UsageError, BadInput."""
-    is_typed_in_session = asked.prefix == "/"
-    words = list(asked.words)
-    form = asked.value("--format")
+    is_typed_in_session = invocation.prefix == "/"
+    words = list(invocation.words)
+    form = invocation.value("--format")
     if not form:
         default = "html" if is_typed_in_session else "json"
         form = words.pop(0) if words else default
     if form not in FORMATS:
         raise UsageError(
             f"Unknown format {form!r:.40} (choose: {', '.join(FORMATS)}).",
-            f"For example: {asked.prefix}export html",
+            f"For example: {invocation.prefix}export html",
         )
     session = sessions.session
     if is_typed_in_session and not session.interactions:
         raise UsageError("There is nothing to export yet: this session has no turn.")
     exported = sessions.archive.export(session.id)
-    if "--with-secrets" not in asked.flags:
+    if "--with-secrets" not in invocation.flags:
         exported = redact_value(exported)
     text = format_session(form, exported)
     file = " ".join(words)
     if is_typed_in_session and not file:
-        file = _unused_name(asked.folder, session, form)
+        file = _unused_name(invocation.folder, session, form)
     if not file and form == "json":
         return ActionResult(exported, (dumps(exported, indent=2),))
     if not file:
         return ActionResult(exported, (text,), exact=text)
-    path = asked.file(file)
+    path = invocation.file(file)
     write_new_file(path, text, "Name another file.")
     line = f"exported {pluralize(session.interactions, 'turn')} to {short_path(path)}"
     return ActionResult({"path": str(path), "format": form}, (line,))

@@ -38,7 +38,7 @@ class FullWindow:
 class _Conversation:
     """The tokens of the turns so far, as the provider counts them."""
 
-    stored: Mapping[int, int]  # of turns without requests, as those of a fork
+    stored_tokens: Mapping[int, int]  # of turns without requests, as those of a fork
     before: list[float] = field(default_factory=lambda: [0.0])  # by turn: of all turns before it
     turn: int = 0  # the running one; 0 before the first
     size: float = 0.0  # of the running turn
@@ -52,14 +52,14 @@ class _Conversation:
             del self.before[turn:]
             while len(self.before) < turn:
                 number = len(self.before)
-                self.before.append(self.before[-1] + self.stored.get(number, 0))
+                self.before.append(self.before[-1] + self.stored_tokens.get(number, 0))
             self.turn = turn
             self.size = 0.0
         return self.before[turn - 1]
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _EarlierRequest:
     """The request before, as a full window would have it."""
 
     request: PaidRequest
@@ -83,7 +83,7 @@ def estimate_full_window(
     writing = {request.model for request in in_order if request.usage.cache_write}
     estimate = FullWindow()
     conversation = _Conversation(stored_sizes)
-    last: _Sent | None = None
+    last: _EarlierRequest | None = None
     for request in in_order:
         usage = request.usage
         if not usage.prompt:  # nobody answered
@@ -100,7 +100,7 @@ def estimate_full_window(
         if last is not None and _is_cached(request, last.request, reading, cache_minutes):
             cached = min(last.prompt, prompt)
         full_usage = _make_usage(usage, prompt, cached, is_written=request.model in writing)
-        last = _Sent(request, prompt)
+        last = _EarlierRequest(request, prompt)
         _add(estimate, request, full_usage, prices.get(request.model))
         window = windows.get(request.model)
         estimate.too_long += window is not None and prompt > window
@@ -138,8 +138,8 @@ def _make_usage(usage: Usage, prompt: float, cached: float, *, is_written: bool)
 def _add(estimate: FullWindow, request: PaidRequest, full_usage: Usage, row: Row | None) -> None:
     """Add a request to the estimate, at the price that was paid for it."""
     full = cost_of(full_usage, row)
-    own = cost_of(request.usage, row)
-    if request.cost is None or full is None or own is None:
+    own_cost = cost_of(request.usage, row)
+    if request.cost is None or full is None or own_cost is None:
         estimate.unpriced += 1
         return
     estimate.requests += 1
@@ -147,4 +147,4 @@ def _add(estimate: FullWindow, request: PaidRequest, full_usage: Usage, row: Row
     estimate.full_sent += full_usage.prompt
     estimate.cost += request.cost
     # a service may charge more or less than the table says
-    estimate.full_cost += full * request.cost / own if own else full
+    estimate.full_cost += full * request.cost / own_cost if own_cost else full

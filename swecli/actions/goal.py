@@ -46,7 +46,7 @@ _MAX_QUOTED = 80  # characters of a flag or a command in a line
 # A turn that ended like this is followed by another one; after the others, which the service, a hook or the user ended,
 # another one would end alike.
 _GOES_ON: tuple[FinishReason, ...] = ("done", "max_turns", "max_budget", "loop", "length")
-_BEGUN = "The user has set a goal"
+_GOAL_SET = "The user has set a goal"
 _NOT_MET = "The goal is not met yet"
 _TASK = (
     "{state}: the command `{command}` has to exit with 0. It is run in the workspace after each of your turns, and you "
@@ -107,8 +107,8 @@ class Goal:
             flags[name] = SETTINGS[name].parse_words([value])
             rest = rest.lstrip()
         origins = settings.origins | dict.fromkeys(flags, "flags")
-        changed = replace(settings, **flags, origins=origins)  # type: ignore[arg-type]  # parsed
-        return cls.of(rest, f"/goal {args.strip()}", changed)
+        changed_settings = replace(settings, **flags, origins=origins)  # type: ignore[arg-type]  # parsed
+        return cls.of(rest, f"/goal {args.strip()}", changed_settings)
 
 
 class GoalFace(Protocol):
@@ -276,7 +276,7 @@ class GoalRun:
     def _prepare(self, run: CommandRun) -> Turn:
         """Return the next turn, whose message holds the output of the command."""
         goal = self.goal
-        state = _NOT_MET if self._turns else _BEGUN
+        state = _NOT_MET if self._turns else _GOAL_SET
         parts = [_TASK.format(state=state, command=goal.command)]
         if self._turns and goal.prompt:  # which may have left the window
             parts += [_REQUEST, goal.prompt]
@@ -294,11 +294,11 @@ class GoalRun:
         """Run a turn, which may cost what is left of the budget."""
         agent = self.runtime.agent
         report = _TurnReport(self._cost)
-        left = None if self._cost is None else max(0.0, self.goal.budget - self._cost)
+        budget_left = None if self._cost is None else max(0.0, self.goal.budget - self._cost)
         self._turns += 1
         self._is_waiting = False
         try:
-            with self.face.working("Working"), agent.limit_cost(left):
+            with self.face.working("Working"), agent.limit_cost(budget_left):
                 async with aclosing(agent.run(turn)) as events:
                     async for event in events:
                         self._note(event, report)
@@ -327,14 +327,14 @@ class GoalRun:
     def _end_met(self) -> GoalEnded:
         """Return the end of a goal that is met, with the files that the user may want to look at."""
         counts = self._count_lines()
-        lost = tuple(count for count in counts if count.is_smaller)
+        lost_counts = tuple(count for count in counts if count.is_smaller)
         printed = "\n".join(self._outputs)
-        named = tuple(
+        named_files = tuple(
             count.name
             for count in counts
-            if count.before is not None and count not in lost and _names(printed, count.name)
+            if count.before is not None and count not in lost_counts and _names(printed, count.name)
         )
-        return replace(self._end(GoalOutcome.MET), lost=lost, named=named)
+        return replace(self._end(GoalOutcome.MET), lost=lost_counts, named=named_files)
 
     def _count_lines(self) -> list[LineCounts]:
         history = self.runtime.history

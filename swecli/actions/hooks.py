@@ -49,12 +49,12 @@ def list_hooks(start: Start, prefix: str) -> ActionResult:
     return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
 
 
-def show_hook(start: Start, asked: Invocation) -> ActionResult:
+def show_hook(start: Start, invocation: Invocation) -> ActionResult:
     """Show one hook. Raises UsageError and BadInput."""
     hooks = read_hooks(start).hooks
-    if len(asked.words) != 1:
-        raise UsageError("Give the number of one hook.", f"See `{asked.prefix}hooks list`.")
-    [number] = _numbers(asked, len(hooks))
+    if len(invocation.words) != 1:
+        raise UsageError("Give the number of one hook.", f"See `{invocation.prefix}hooks list`.")
+    [number] = _numbers(invocation, len(hooks))
     entry = hooks[number - 1]
     lines = [
         f"{entry.hook.name}: {entry.state}",
@@ -63,35 +63,35 @@ def show_hook(start: Start, asked: Invocation) -> ActionResult:
     return ActionResult(_to_json(number, entry), tuple(in_pieces(lines)))
 
 
-async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
+async def approve_hooks(start: Start, invocation: Invocation) -> ActionResult:
     """Show hooks of the project, and record them if the user agrees. Raises UsageError and BadInput."""
     hooks = read_hooks(start).hooks
-    outside = "--outside" in asked.flags
-    if asked.words:
-        chosen = [hooks[number - 1] for number in _numbers(asked, len(hooks))]
-        if brought := [entry for entry in chosen if entry.plugin is not None]:
+    outside = "--outside" in invocation.flags
+    if invocation.words:
+        chosen_hooks = [hooks[number - 1] for number in _numbers(invocation, len(hooks))]
+        if brought := [entry for entry in chosen_hooks if entry.plugin is not None]:
             raise BadInput(
                 f"{brought[0].hook.name} comes with a plug-in: it was approved with that."
             )
-        if of_user := [entry for entry in chosen if entry.scope == "user"]:
+        if of_user := [entry for entry in chosen_hooks if entry.scope == "user"]:
             raise BadInput(f"{of_user[0].hook.name} is yours: it runs without an approval.")
     else:
-        chosen = [entry for entry in hooks if entry.state is not HookState.ON]
+        chosen_hooks = [entry for entry in hooks if entry.state is not HookState.ON]
     approved = [
         entry for entry in hooks if entry.scope == "project" and entry.state is HookState.ON
     ]
-    if not chosen:
+    if not chosen_hooks:
         return ActionResult([], ("No hook waits for your approval.",))
-    texts = {entry.hook.name: entry.record(outside=outside) for entry in chosen}
+    texts = {entry.hook.name: entry.record(outside=outside) for entry in chosen_hooks}
     description: list[str] = []
-    for entry in chosen:
+    for entry in chosen_hooks:
         description += [
             f"{entry.hook.name}: {entry.state}",
             *_describe(entry, start, outside=outside),
         ]
-    pieces = show(asked.face, description)
-    if not await is_agreed(asked, f"Run {pluralize(len(chosen), 'hook')} from now on?"):
-        verdict = f"nothing was approved{asked.face.how_to_agree}"
+    pieces = show(invocation.face, description)
+    if not await is_agreed(invocation, f"Run {pluralize(len(chosen_hooks), 'hook')} from now on?"):
+        verdict = f"nothing was approved{invocation.face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     _check_unchanged(start, texts, outside=outside)
     # hooks may have changed their places: what is recorded under a name may be the approval of another one
@@ -99,11 +99,11 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
         entry.hook.name: entry.record(outside=entry.approval.outside) for entry in approved
     } | texts
     try:
-        TrustLedger.find(start.paths).approve_hooks(chosen[0].root, texts)
+        TrustLedger.find(start.paths).approve_hooks(chosen_hooks[0].root, texts)
     except OSError as error:
         raise not_recorded(error) from error
-    line = f"{pluralize(len(chosen), 'hook')} approved: asked from the next message on"
-    return ActionResult([entry.hook.name for entry in chosen], (*pieces, line))
+    line = f"{pluralize(len(chosen_hooks), 'hook')} approved: asked from the next message on"
+    return ActionResult([entry.hook.name for entry in chosen_hooks], (*pieces, line))
 
 
 def withdraw_hooks(start: Start) -> ActionResult:
@@ -181,17 +181,17 @@ def _to_json(number: int, entry: KnownHook) -> JsonObject:
     }
 
 
-def _numbers(asked: Invocation, count: int) -> list[int]:
+def _numbers(invocation: Invocation, count: int) -> list[int]:
     """Return the numbers that the user gave. Raises UsageError and BadInput."""
     numbers: list[int] = []
-    for word in asked.words:
+    for word in invocation.words:
         if not word.isdecimal():
             raise UsageError(
-                f"{word!r:.40} is no number of a hook.", f"See `{asked.prefix}hooks list`."
+                f"{word!r:.40} is no number of a hook.", f"See `{invocation.prefix}hooks list`."
             )
         number = int(word)
         if not 1 <= number <= count:
-            raise BadInput(f"There is no hook {number}.", f"See `{asked.prefix}hooks list`.")
+            raise BadInput(f"There is no hook {number}.", f"See `{invocation.prefix}hooks list`.")
         numbers.append(number)
     return numbers
 

@@ -19,21 +19,23 @@ from swecli.values import dataclass
 _MAX_SESSIONS = 100_000
 
 
-async def mark_turn(learning: LearningService, asked: Invocation, *, is_good: bool) -> ActionResult:
+async def mark_turn(
+    learning: LearningService, invocation: Invocation, *, is_good: bool
+) -> ActionResult:
     """Mark the last turn, with the user's words as the reason. Raises BadInput if there is none."""
     number = learning.sessions.session.resolve_turn("")
-    events = await learning.mark(is_good, asked.text)
+    events = await learning.mark(is_good, invocation.text)
     line = f"T{number} is marked {'good' if is_good else 'bad'}"
-    return _format_result(learning, asked, number, events, (line,))
+    return _format_result(learning, invocation, number, events, (line,))
 
 
-async def reflect_on_turn(learning: LearningService, asked: Invocation) -> ActionResult:
+async def reflect_on_turn(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Reflect on the last turn, or on the one that is named. Exit code 1 if that failed. Raises BadInput."""
-    number = learning.sessions.session.resolve_turn(asked.text)
+    number = learning.sessions.session.resolve_turn(invocation.text)
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    with asked.face.working(f"Reflecting on T{number}"):
-        events = await learning.learn(number, asked=True)
+    with invocation.face.working(f"Reflecting on T{number}"):
+        events = await learning.learn(number, is_requested=True)
     answers = [
         answer for event in events if isinstance(event, PlaybookUpdated) for answer in event.answer
     ]
@@ -41,12 +43,12 @@ async def reflect_on_turn(learning: LearningService, asked: Invocation) -> Actio
     if not answers and not any(event.describe() for event in events):
         by_rules = "" if learning.reflector.model else " (by rules only; no model was asked)"
         lines = [f"T{number}: nothing to learn{by_rules}"]
-    return _format_result(learning, asked, number, events, tuple(lines))
+    return _format_result(learning, invocation, number, events, tuple(lines))
 
 
 def _format_result(
     learning: LearningService,
-    asked: Invocation,
+    invocation: Invocation,
     number: int,
     events: Sequence[LearningEvent],
     lines: tuple[str, ...],
@@ -55,23 +57,23 @@ def _format_result(
     value = {
         "session": learning.sessions.session.id,
         "turn": number,
-        "what": asked.name,
+        "what": invocation.name,
         "lines": [line for event in events for line in _lines_of(event)],
         "failed": failures,
     }
     return ActionResult(value, lines, events=tuple(events), code=1 if failures else 0)
 
 
-async def learn_from_sessions(learning: LearningService, asked: Invocation) -> ActionResult:
+async def learn_from_sessions(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Reflect on stored sessions. Exit code 1 if every reflection failed. Raises BadInput for an unknown session."""
-    references = asked.flags["--from"]
-    passes = parse_count(asked.value("--epochs"), 1)
+    references = invocation.flags["--from"]
+    passes = parse_count(invocation.value("--epochs"), 1)
     # asked for by name, it learns whatever the settings say
     learning = replace(learning, enabled=True)
     sessions = learning.sessions
-    session_ids, left_out = _resolve_sessions(sessions, references, asked.folder)
+    session_ids, left_out = _resolve_sessions(sessions, references, invocation.folder)
     before = sessions.turns.reflection_cost()
-    totals = await _Totals.of(learning.backfill(session_ids, passes), asked.face)
+    totals = await _Totals.of(learning.backfill(session_ids, passes), invocation.face)
     after = sessions.turns.reflection_cost()
     cost = None if before.cost is None or after.cost is None else after.cost - before.cost
     value = {
@@ -151,9 +153,13 @@ def _resolve_sessions(
         listed = catalog.list_sessions(str(folder), _MAX_SESSIONS, place=place)
     else:
         listed = catalog.list_sessions(None, _MAX_SESSIONS)
-    stored = sorted(listed, key=lambda session: session.id)
-    if not stored:
+    ordered_sessions = sorted(listed, key=lambda session: session.id)
+    if not ordered_sessions:
         raise BadInput("There is no session to learn from yet.", "See `swecli sessions list`.")
-    missing = [session for session in stored if not Path(session.directory).is_dir()]
-    skipped = [f"{session.id[:13]}: {session.directory} does not exist" for session in missing]
-    return [session.id for session in stored if session not in missing], skipped
+    without_folder = [
+        session for session in ordered_sessions if not Path(session.directory).is_dir()
+    ]
+    skipped = [
+        f"{session.id[:13]}: {session.directory} does not exist" for session in without_folder
+    ]
+    return [session.id for session in ordered_sessions if session not in without_folder], skipped

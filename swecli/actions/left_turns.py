@@ -24,7 +24,10 @@ _TAKE_BACK = Flag("--off", "do not send it again after all")
 def _complete_left(runtime: Runtime) -> Values:
     """Return the names of the turns that are left out, newest first."""
     turns = reversed(runtime.left_turns.outline().turns)
-    return [(f"T{left.turn.number}", one_line(left.turn.query, _MAX_QUERY)) for left in turns]
+    return [
+        (f"T{left_turn.turn.number}", one_line(left_turn.turn.query, _MAX_QUERY))
+        for left_turn in turns
+    ]
 
 
 @Action(
@@ -33,10 +36,10 @@ def _complete_left(runtime: Runtime) -> Values:
     complete=_complete_left,
     during_turn=True,
 )
-def left(runtime: Runtime, asked: Invocation) -> ActionResult:
+def left(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """The turns that are not sent any more, in outline, or one of them whole"""
-    if asked.words:
-        number = parse_turn(asked.text)
+    if invocation.words:
+        number = parse_turn(invocation.text)
         text = runtime.left_turns.read(number)
         return ActionResult({"turn": number, "text": text}, tuple(text.splitlines()))
     outline = runtime.left_turns.outline()
@@ -48,8 +51,8 @@ def left(runtime: Runtime, asked: Invocation) -> ActionResult:
         for turn in outline.turns
     )
     lines = (describe_older(outline.older),) if outline.older else ()
-    window = "/window" if asked.prefix == "/" else f"{asked.prefix}context"
-    pin = "/pin" if asked.prefix == "/" else f"{asked.prefix}context pin"
+    window = "/window" if invocation.prefix == "/" else f"{invocation.prefix}context"
+    pin = "/pin" if invocation.prefix == "/" else f"{invocation.prefix}context pin"
     last = rows[-1][0]
     note = (
         f"{window} left {last} shows a turn\n"
@@ -66,12 +69,12 @@ def left(runtime: Runtime, asked: Invocation) -> ActionResult:
     complete=_complete_left,
     during_turn=True,
 )
-def back(runtime: Runtime, asked: Invocation) -> ActionResult:
+def back(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Send a turn again, whole, with the next request only"""
-    if not asked.words:
+    if not invocation.words:
         raise UsageError("Name the turn to send again, for example T3.", "/window left lists them.")
-    number = parse_turn(asked.text)
-    if _TAKE_BACK.name in asked.flags:
+    number = parse_turn(invocation.text)
+    if _TAKE_BACK.name in invocation.flags:
         runtime.left_turns.leave_out(number)
         return ActionResult({"left_out": number}, (f"T{number} is not sent again",))
     tokens = runtime.left_turns.bring_back(number)

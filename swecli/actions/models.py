@@ -190,10 +190,10 @@ def list_usable(start: Start) -> ActionResult:
     plain = [dict(zip(("model", "key", "state", "address"), row, strict=True)) for row in rows]
     lines = (
         "",
-        f"In this folder swecli would use {choice.name}: {choice.why}.",
+        f"In this folder swecli would use {choice.name}: {choice.reason}.",
         "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
     )
-    value = {"chosen": choice.name, "why": choice.why, "models": plain}
+    value = {"chosen": choice.name, "why": choice.reason, "models": plain}
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))
 
 

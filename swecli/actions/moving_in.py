@@ -40,15 +40,15 @@ def _is_other(source: str, folder: Path) -> bool:
     return source in SOURCES or is_path or (folder / source).is_dir()
 
 
-async def learn_from_others(learning: LearningService, asked: Invocation) -> ActionResult:
+async def learn_from_others(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Make proposals from the one source that was named. Raises BadInput for several or for nothing to learn from,
     ProviderError if a model was asked in vain."""
-    [source, *more] = asked.flags["--from"]
+    [source, *more] = invocation.flags["--from"]
     if more:
         raise BadInput("One such source at a time.", f"For example: swecli learn --from {source}")
     if source == GIT:
-        return await _learn_from_git(learning, asked.folder)
-    return _learn_from_files(learning.sessions, asked.folder, source)
+        return await _learn_from_git(learning, invocation.folder)
+    return _learn_from_files(learning.sessions, invocation.folder, source)
 
 
 def _learn_from_files(sessions: SessionManager, folder: Path, source: str) -> ActionResult:
@@ -102,11 +102,11 @@ async def _learn_from_git(learning: LearningService, folder: Path) -> ActionResu
     if current is not None and current.id:  # else the project has no session that could bear it
         record = RequestRecord(model.name, REFLECTING, 0, 0, call.usage, call.cost, 0)
         sessions.record_request(record)
-    if call.found is None:
+    if call.result is None:
         raise ProviderError(f"{model.name} gave no answer: {call.failure}", "Try again later.")
     cost = "an unknown price" if call.cost is None else format_dollars(call.cost)
-    spent = f"{pluralize(len(commits), 'commit')} read, {call.usage.total:,} tokens, {cost}"
-    return _propose(sessions, call.found.proposals, [*call.found.left_out], GIT, spent)
+    spending = f"{pluralize(len(commits), 'commit')} read, {call.usage.total:,} tokens, {cost}"
+    return _propose(sessions, call.result.proposals, [*call.result.left_out], GIT, spending)
 
 
 def _propose(
@@ -114,7 +114,7 @@ def _propose(
     proposals: list[Proposal],
     left_out: list[str],
     source: str,
-    spent: str = "",
+    spending: str = "",
 ) -> ActionResult:
     """Store proposals; return how many wait now, where they come from, and what was left out."""
     # late: as above
@@ -131,17 +131,17 @@ def _propose(
         lines.append(f"{name} {bullet.content} ({first.source}{more})")
     count = pluralize(len(proposed.added), "proposal")
     lines.append(f"{count}, none in use: `swecli playbook review` asks about each.")
-    if proposed.known:
-        lines.append(f"{proposed.known} were in the playbook already, or were once.")
-    if proposed.more:
+    if proposed.known_count:
+        lines.append(f"{proposed.known_count} were in the playbook already, or were once.")
+    if proposed.left_out_count:
         lines.append(
-            f"{proposed.more} more: decide about these {MAX_PROPOSALS} first, then run it again."
+            f"{proposed.left_out_count} more: decide about these {MAX_PROPOSALS} first, then run it again."
         )
     lines += [f"left out: {line}" for line in left_out]
     value = {
         "added": list(proposed.added),
-        "known": proposed.known,
-        "more": proposed.more,
+        "known": proposed.known_count,
+        "more": proposed.left_out_count,
         "left_out": left_out,
     }
-    return ActionResult(value, tuple(lines), note=spent)
+    return ActionResult(value, tuple(lines), note=spending)

@@ -55,10 +55,10 @@ class NextPrice:
                 f'  [models."{self.model}"] price = {{ input = ..., output = ... }} in config.toml sets it',
             )
         new = self.tokens - self.cached
-        written = " and written to the cache" if self.is_written else ""
+        write_note = " and written to the cache" if self.is_written else ""
         lines = [
             f"The next request: at least {format_dollars(self.cost)} ({size})",
-            f"  {format_tokens(self.cached)} from the cache, {format_tokens(new)} new{written}: {self.assumption}",
+            f"  {format_tokens(self.cached)} from the cache, {format_tokens(new)} new{write_note}: {self.assumption}",
         ]
         if self.cached:
             lines.append(f"  with an empty cache {format_dollars(self.uncached_cost)}")

@@ -51,18 +51,18 @@ class SourceState(StrEnum):
 
 def list_plugins(start: Start, prefix: str) -> ActionResult:
     """List all plug-ins, without running anything of them."""
-    known = read_plugins(start.paths)
+    plugins = read_plugins(start.paths)
     rows: list[tuple[str, ...]] = []
     value: list[JsonObject] = []
     states: set[SourceState] = set()
-    for plugin in known.plugins:
+    for plugin in plugins.plugins:
         state = _state_of(plugin)
         source = escape_hidden(str(plugin.approval.source), keep="")
         states.add(state)
         brings = _summary(plugin.folder)
         rows.append((plugin.name, plugin.folder.version, brings, source, str(state)))
         value.append({**_to_json(plugin), "state": str(state)})
-    lines = [*known.problems]
+    lines = [*plugins.problems]
     if not rows and not lines:
         lines.append("There are no plug-ins. `swecli plugin add FOLDER` adds one.")
     head = ("plug-in", "version", "brings", "from", "its folder")
@@ -71,14 +71,14 @@ def list_plugins(start: Start, prefix: str) -> ActionResult:
     return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
 
 
-def show_plugin(start: Start, asked: Invocation) -> ActionResult:
+def show_plugin(start: Start, invocation: Invocation) -> ActionResult:
     """Show a plug-in. Raises UsageError and BadInput."""
-    name = _required_name(asked)
-    known = read_plugins(start.paths)
-    plugin = known.find(name)
+    name = _required_name(invocation)
+    plugins = read_plugins(start.paths)
+    plugin = plugins.find(name)
     if plugin is None:
-        problem = known.unusable.get(name, f"There is no plug-in {name!r:.70}.")
-        raise BadInput(problem, _see_list(asked))
+        problem = plugins.unusable.get(name, f"There is no plug-in {name!r:.70}.")
+        raise BadInput(problem, _see_list(invocation))
     lines = [*_describe(plugin.folder, plugin.approval)]
     state = _state_of(plugin)
     lines.append(f"  its folder: {state}")
@@ -93,12 +93,12 @@ def show_plugin(start: Start, asked: Invocation) -> ActionResult:
     return ActionResult(value, tuple(in_pieces(lines)))
 
 
-async def add_plugin(start: Start, asked: Invocation) -> ActionResult:
+async def add_plugin(start: Start, invocation: Invocation) -> ActionResult:
     """Show what a folder brings, or what changed in it, and use a copy of it if the user agrees. Raises UsageError,
     BadInput and StoreError."""
-    if not asked.text:
+    if not invocation.text:
         raise UsageError("Give the folder of a plug-in.", "For example: swecli plugin add ~/src/x")
-    source = (asked.folder / Path(asked.text).expanduser()).resolve()
+    source = (invocation.folder / Path(invocation.text).expanduser()).resolve()
     if not source.is_dir():
         raise BadInput(f"There is no folder {source}.", "Clone or unpack the plug-in first.")
     place = plugins_folder(start.paths)
@@ -106,7 +106,7 @@ async def add_plugin(start: Start, asked: Invocation) -> ActionResult:
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=place) as new:
-            return await _add_copy(start, asked, source, Path(new))
+            return await _add_copy(start, invocation, source, Path(new))
     except OSError as error:
         raise StoreError(f"The plug-in cannot be copied to {place}: {error.strerror}.") from error
     finally:
@@ -114,7 +114,7 @@ async def add_plugin(start: Start, asked: Invocation) -> ActionResult:
             _remove_if_empty(place)
 
 
-async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) -> ActionResult:
+async def _add_copy(start: Start, invocation: Invocation, source: Path, new: Path) -> ActionResult:
     """Copy a folder into the folder `new`, show the copy, and use it if the user agrees. Raises BadInput, StoreError
     and OSError."""
     copy = new / "copy"
@@ -122,9 +122,12 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     tree = read_tree(source, copy)
     folder = read_plugin(copy, source.name)
     approval = PluginApproval(
-        source, tree.entries, network="--network" in asked.flags, outside="--outside" in asked.flags
+        source,
+        tree.entries,
+        network="--network" in invocation.flags,
+        outside="--outside" in invocation.flags,
     )
-    previous = _previous(start, folder.name, source, asked.prefix)
+    previous = _previous(start, folder.name, source, invocation.prefix)
     if previous == approval and read_plugins(start.paths).find(folder.name) is not None:
         line = f"{folder.name} is added already, and its folder is {SourceState.SAME}"
         return ActionResult({"added": folder.name, "changed": False}, (line,))
@@ -132,14 +135,14 @@ async def _add_copy(start: Start, asked: Invocation, source: Path, new: Path) ->
     if previous is not None:
         before = copy_of(start.paths, folder.name, PluginTree(previous.entries))
         description += [*_differences(before, previous.entries, copy, tree)]
-    pieces = show(asked.face, description)
-    if not await is_agreed(asked, f"Use the plug-in {folder.name}, as it is now?"):
-        verdict = f"nothing was added{asked.face.how_to_agree}"
+    pieces = show(invocation.face, description)
+    if not await is_agreed(invocation, f"Use the plug-in {folder.name}, as it is now?"):
+        verdict = f"nothing was added{invocation.face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     _use(start, folder.name, approval, copy)
     lines = [f"{folder.name} is added: what it brings is used from the next start on"]
     lines += [
-        f"{asked.prefix}mcp approve {name} shows the tools of its MCP server and offers them"
+        f"{invocation.prefix}mcp approve {name} shows the tools of its MCP server and offers them"
         for name in folder.servers.servers
     ]
     return ActionResult({"added": folder.name, "changed": True}, (*pieces, *lines))
@@ -184,13 +187,13 @@ def _approve(start: Start, name: str, approval: PluginApproval) -> None:
         raise not_recorded(error) from error
 
 
-def remove_plugin(start: Start, asked: Invocation) -> ActionResult:
+def remove_plugin(start: Start, invocation: Invocation) -> ActionResult:
     """Remove a plug-in. Raises UsageError, BadInput and StoreError."""
-    name = _required_name(asked)
+    name = _required_name(invocation)
     place = plugins_folder(start.paths)
     ledger = TrustLedger.find(start.paths)
     if name not in ledger.trust_in(place).plugins:
-        raise BadInput(f"There is no plug-in {name!r:.70}.", _see_list(asked))
+        raise BadInput(f"There is no plug-in {name!r:.70}.", _see_list(invocation))
     servers = [
         server
         for plugin in read_plugins(start.paths).plugins
@@ -283,10 +286,10 @@ def _describe_text(kind: str, file: Path) -> str:
 
 
 def _describe_server(entry: ServerEntry) -> str:
-    how = entry.url or shlex.join([entry.command, *entry.args])
+    target = entry.url or shlex.join([entry.command, *entry.args])
     names = ", ".join([*entry.env, *entry.headers])
-    given = f" (given: {names})" if names else ""
-    return escape_hidden(redact(how) + given, keep="")
+    variables_note = f" (given: {names})" if names else ""
+    return escape_hidden(redact(target) + variables_note, keep="")
 
 
 def _describe_place(approval: PluginApproval) -> str:
@@ -350,11 +353,11 @@ def _to_json(plugin: Plugin) -> JsonObject:
     }
 
 
-def _required_name(asked: Invocation) -> str:
-    if not asked.text:
-        raise UsageError("Give the name of a plug-in.", _see_list(asked))
-    return asked.text
+def _required_name(invocation: Invocation) -> str:
+    if not invocation.text:
+        raise UsageError("Give the name of a plug-in.", _see_list(invocation))
+    return invocation.text
 
 
-def _see_list(asked: Invocation) -> str:
-    return f"See `{asked.prefix}plugin list`."
+def _see_list(invocation: Invocation) -> str:
+    return f"See `{invocation.prefix}plugin list`."

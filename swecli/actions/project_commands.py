@@ -56,7 +56,9 @@ class ProjectCommand:
         ranges = [range(*match.span()) for match in code]
 
         def fill(match: re.Match[str]) -> str:
-            is_code = match[1] != "ARGUMENTS" and any(match.start() in one for one in ranges)
+            is_code = match[1] != "ARGUMENTS" and any(
+                match.start() in code_range for code_range in ranges
+            )
             return match[0] if is_code else values.get(match[1], "")
 
         expanded = _PLACEHOLDER.sub(fill, self.body)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _HEADING = "## Conventions"
 
 
-async def promote_strategy(runtime: Runtime, asked: Invocation, ask: Ask) -> ActionResult:
+async def promote_strategy(runtime: Runtime, invocation: Invocation, ask: Ask) -> ActionResult:
     """Add a strategy to the instruction file of the working folder if `ask` allows the change, and switch it off. The
     code of the result is 1 if nothing was changed. Raises BadInput."""
-    ctx = ActionContext.of(runtime.sessions, asked)
+    ctx = ActionContext.of(runtime.sessions, invocation)
     bullet = _find_promotable(ctx)
     path = _find_file(runtime)
     before = _read(path)
@@ -57,7 +57,7 @@ async def promote_strategy(runtime: Runtime, asked: Invocation, ask: Ask) -> Act
 
 def _find_promotable(ctx: ActionContext) -> Bullet:
     """Return the strategy that the user named. Raises BadInput if no instructions of this project can stand for it."""
-    bullet = ctx.find(ctx.asked.text)
+    bullet = ctx.find(ctx.invocation.text)
     if not bullet.is_live:
         state = "waits" if bullet.state == "quarantined" else f"is {bullet.state}"
         raise BadInput(f"{bullet.id} {state}: only what is in prompts can be promoted.")

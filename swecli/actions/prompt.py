@@ -238,7 +238,7 @@ def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:
         "messages": past.messages,
         "tokens": past.tokens,
         "tools_tokens": past.tools,
-        "counted": past.counted,
+        "counted": past.counted_tokens,
     }
     return ActionResult(value, tuple(lines))
 
@@ -246,16 +246,16 @@ def _show_past(runtime: Runtime, number: int, is_full: bool) -> ActionResult:
 def _describe_exactness(past: PastPrompt) -> str:
     """Return how far a rebuilt request is known to be the one that was sent."""
     rebuilt = "rebuilt from the stored messages and cuts"
-    if not past.counted:
+    if not past.counted_tokens:
         return f"{rebuilt}; no token count of then is stored to check it by"
-    if past.counted == past.tokens + past.tools:
-        return (
-            f"{rebuilt}: with the tools {past.counted:,} tokens, as were counted when it was sent"
-        )
-    tools_then = past.counted - past.tokens
+    if past.counted_tokens == past.tokens + past.tools:
+        return f"{rebuilt}: with the tools {past.counted_tokens:,} tokens, as were counted when it was sent"
+    tools_then = past.counted_tokens - past.tokens
     if tools_then < 0:
-        return f"NOT exact: when it was sent, its tokens with the tools were {past.counted:,}"
+        return (
+            f"NOT exact: when it was sent, its tokens with the tools were {past.counted_tokens:,}"
+        )
     return (
-        f"{rebuilt}, but not proved exact: {past.counted:,} tokens were counted when it was sent, {tools_then:,} of "
-        f"them for tools, which are not stored and take {past.tools:,} today"
+        f"{rebuilt}, but not proved exact: {past.counted_tokens:,} tokens were counted when it was sent, "
+        f"{tools_then:,} of them for tools, which are not stored and take {past.tools:,} today"
     )

@@ -59,7 +59,7 @@ def replay_recording(recording: Recording, *, differences_only: bool) -> ActionR
     """Return the events of all turns, or only how their requests differ from the stored ones, with exit code 1 if any
     does. Raises BadInput."""
     history, assumptions = recording.read()
-    if differences_only and not any(turn.stored for turn in history.turns):
+    if differences_only and not any(turn.stored_messages for turn in history.turns):
         raise BadInput(
             "The requests of this session are not stored: it was imported from another tool.",
             "Replay it without --diff.",
@@ -114,9 +114,11 @@ class _ReplayReport:
     def add_differences(self, past: PastTurn, turn: ReplayedTurn) -> None:
         """Add how the first request of the turn differs from the stored one, if it is stored."""
         today = next((request.messages for request in turn.requests if not request.condense), [])
-        changes = list(_compare_messages(past.stored, today))
+        changes = list(_compare_messages(past.stored_messages, today))
         self.different_turns += bool(changes)
-        sizes = [self._counter.count_messages(messages) for messages in (past.stored, today)]
+        sizes = [
+            self._counter.count_messages(messages) for messages in (past.stored_messages, today)
+        ]
         titles = (
             f"T{past.number} then, {sizes[0]:,} tokens",
             f"T{past.number} today, {sizes[1]:,} tokens",
@@ -131,7 +133,7 @@ class _ReplayReport:
                 f"T{past.number}: {repeated} of {len(changes)} differences were already shown"
             )
         self._shown_changes.update(changes)
-        if not past.stored:
+        if not past.stored_messages:
             self.lines.append(f"T{past.number}: its requests are not stored")
 
     def add_events(self, past: PastTurn, turn: ReplayedTurn, events: Sequence[Event]) -> None:
@@ -167,12 +169,12 @@ def _format_turn(past: PastTurn, events: Sequence[Event], sizes: Sequence[int]) 
 
 
 def _compare_messages(
-    stored: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]
+    stored_messages: Sequence[Mapping[str, Any]], today: Sequence[Mapping[str, Any]]
 ) -> Iterator[_Change]:
     """Yield the differences between the stored and today's first request; none if it is not stored."""
-    if not stored:
+    if not stored_messages:
         return
-    before = [_message_text(message) for message in stored]
+    before = [_message_text(message) for message in stored_messages]
     after = [_message_text(message) for message in today]
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, start, end, new_start, new_end in matcher.get_opcodes():

@@ -46,56 +46,56 @@ class _PostCounts(NamedTuple):
     failed: int = 0
 
 
-async def run_review(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def run_review(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Review what the user named, show the events, and post the findings if asked to. Raises SwecliError if it cannot
     begin or fails; findings are stored."""
-    target = _read_target(asked)
-    if "--post" in asked.flags and "--yes" in asked.flags:
+    target = _read_target(invocation)
+    if "--post" in invocation.flags and "--yes" in invocation.flags:
         require_token(runtime.start.environ)  # before any cost
     options = ReviewOptions(
-        include=asked.flags.get("--include", ()),
-        verify="--no-verify" not in asked.flags,
-        fail_on=asked.value("--fail-on", "high"),
+        include=invocation.flags.get("--include", ()),
+        verify="--no-verify" not in invocation.flags,
+        fail_on=invocation.value("--fail-on", "high"),
         trusted=runtime.trusted,
-        prove="--prove" in asked.flags,
+        prove="--prove" in invocation.flags,
     )
     store = open_store(runtime.sessions, runtime.cwd)
-    if "--dry-run" in asked.flags:
+    if "--dry-run" in invocation.flags:
         return await asyncio.to_thread(_plan, runtime, store, target or (), options)
     review = Review(await begin_job(runtime.agent, store, target, options))
-    if "--post" in asked.flags and review.job.plan.target.pr is None:
+    if "--post" in invocation.flags and review.job.plan.target.pr is None:
         review.finish("interrupted")
         raise _needs_pull_request()
     reviewed = review.job.plan.target
-    github = reviewed.github if "--post" in asked.flags else None
+    github = reviewed.github if "--post" in invocation.flags else None
     if github is not None and not await asyncio.to_thread(github.may_write):
-        asked.face.warn(_may_not_write(reviewed))
-    with asked.face.working("Reviewing"):
-        outcome = await asked.face.wait(_follow(review, asked.face))
-    return await _conclude(review, outcome or review.finish("interrupted"), asked)
+        invocation.face.warn(_may_not_write(reviewed))
+    with invocation.face.working("Reviewing"):
+        outcome = await invocation.face.wait(_follow(review, invocation.face))
+    return await _conclude(review, outcome or review.finish("interrupted"), invocation)
 
 
-def _read_target(asked: Invocation) -> tuple[str, ...] | None:
+def _read_target(invocation: Invocation) -> tuple[str, ...] | None:
     """Return the words of the target, () for the uncommitted changes; None for the unfinished review. Raises
     UsageError."""
     flags = ("--staged", "--base", "--pr", "--continue")
-    named = [(flag, *asked.flags[flag]) for flag in flags if flag in asked.flags]
-    if "--prove" in asked.flags and "--no-verify" in asked.flags:
+    named_targets = [(flag, *invocation.flags[flag]) for flag in flags if flag in invocation.flags]
+    if "--prove" in invocation.flags and "--no-verify" in invocation.flags:
         raise UsageError(
             "--prove needs the check that --no-verify skips.", "Leave one of them out."
         )
-    if len(named) > 1 or (named == [("--continue",)] and asked.words):
+    if len(named_targets) > 1 or (named_targets == [("--continue",)] and invocation.words):
         raise UsageError(
             "A review has one target.", "Name paths, a commit, --staged, --base or --continue."
         )
-    target = named[0] if named else ()
+    target = named_targets[0] if named_targets else ()
     if target in (("--base",), ("--pr",)):
         raise UsageError(f"{target[0]} has no value.", "For example: --base main, or --pr 12")
     if target[:1] == ("--continue",):
         return None
-    if "--post" in asked.flags and target[:1] != ("--pr",):
+    if "--post" in invocation.flags and target[:1] != ("--pr",):
         raise _needs_pull_request()
-    return (*target, *asked.words)
+    return (*target, *invocation.words)
 
 
 def _may_not_write(target: Target) -> str:
@@ -134,28 +134,30 @@ async def _follow(review: Review, face: Face) -> ReviewFinished:
     return review.finish("done")
 
 
-async def _conclude(review: Review, outcome: ReviewFinished, asked: Invocation) -> ActionResult:
+async def _conclude(
+    review: Review, outcome: ReviewFinished, invocation: Invocation
+) -> ActionResult:
     """Post the findings if asked to, and return the result. One gate says which of them fail the review, are posted and
     are exported."""
-    face = asked.face
-    is_verified = "--no-verify" not in asked.flags
+    face = invocation.face
+    is_verified = "--no-verify" not in invocation.flags
     gate = Gate(
-        asked.value("--min-verdict", "confirmed") if is_verified else "any",
-        asked.value("--fail-on"),
-        asked.value("--post-min", "medium"),
+        invocation.value("--min-verdict", "confirmed") if is_verified else "any",
+        invocation.value("--fail-on"),
+        invocation.value("--post-min", "medium"),
     )
-    may_be_incomplete = "--allow-incomplete" in asked.flags
-    code = face.stopped or gate.exit_code(outcome, is_incomplete_allowed=may_be_incomplete)
+    may_be_incomplete = "--allow-incomplete" in invocation.flags
+    code = face.signal_code or gate.exit_code(outcome, is_incomplete_allowed=may_be_incomplete)
     if failing := gate.name_failing(outcome.findings):
         face.warn(failing)
-    if may_be_incomplete and not outcome.complete and not face.stopped:
+    if may_be_incomplete and not outcome.complete and not face.signal_code:
         face.warn("The review is incomplete, and --allow-incomplete lets it pass.")
     posted = _PostCounts()
-    if "--post" in asked.flags and face.stopped:
+    if "--post" in invocation.flags and face.signal_code:
         face.warn("The review was interrupted, so nothing was posted.")
-    elif "--post" in asked.flags:
+    elif "--post" in invocation.flags:
         try:
-            posted = await _post(review, outcome, gate, asked)
+            posted = await _post(review, outcome, gate, invocation)
         except SwecliError as error:  # the result is printed all the same
             posted = _PostCounts(failed=sum(finding.is_open for finding in outcome.findings))
             if isinstance(error, GitHubError) and error.status == _FORBIDDEN:
@@ -164,20 +166,20 @@ async def _conclude(review: Review, outcome: ReviewFinished, asked: Invocation) 
                 face.complain(error)
                 code = FAILED if error.exit_code == 1 else error.exit_code
     return _render(
-        outcome, output_format=asked.value("--format"), code=code, gate=gate, posted=posted
+        outcome, output_format=invocation.value("--format"), code=code, gate=gate, posted=posted
     )
 
 
 async def _post(
-    review: Review, outcome: ReviewFinished, gate: Gate, asked: Invocation
+    review: Review, outcome: ReviewFinished, gate: Gate, invocation: Invocation
 ) -> _PostCounts:
     """Post findings on the pull request if the user agrees, else only show what would be posted. Raises GitHubError,
     BadInput."""
-    face = asked.face
+    face = invocation.face
     target = review.job.plan.target
     push = await asyncio.to_thread(plan_push, target, outcome, review.record.seen, gate)
     new_findings = len(push.inline) + len(push.rest)
-    if "--yes" not in asked.flags:
+    if "--yes" not in invocation.flags:
         for line in push.lines:
             face.note(line)
         if not push.has_changes:
@@ -203,8 +205,8 @@ def _render(
     if output_format == "seed":
         value = as_seed(outcome, *posted)
     elif output_format == "sarif":
-        counted = [finding for finding in outcome.findings if finding.has_verdict(gate.least)]
-        value = as_sarif(counted, outcome, code, gate)
+        gated = [finding for finding in outcome.findings if finding.has_verdict(gate.least)]
+        value = as_sarif(gated, outcome, code, gate)
     elif output_format == "markdown":
         lines = (as_markdown(outcome.findings, end=outcome).rstrip("\n"),)
     else:
@@ -257,9 +259,7 @@ def conclude_repair(runtime: Runtime, ref: str) -> ActionResult:
         fixed = f"/findings fixed {after.id} marks it as fixed"
         note = f"{after.id} is still open: its code exists · {fixed}"
     lines = tuple(
-        format_change(before, changed)
-        for before, changed in changes
-        if before.state != changed.state
+        format_change(before, after) for before, after in changes if before.state != after.state
     )
     return ActionResult(after.to_json(), lines, note=note)
 

@@ -113,12 +113,12 @@ class ServedMemory:
 
     def _select(self, session: Session, query: str, files: Sequence[str]) -> Selection:
         bullets = session.playbook.bullets
-        for name, missing in StaleStrategies().find(session, bullets.values()).items():
-            bullets[name] = replace(bullets[name], stale=missing)
+        for name, missing_anchor in StaleStrategies().find(session, bullets.values()).items():
+            bullets[name] = replace(bullets[name], stale=missing_anchor)
         count = TokenCounter(exact=False).count
         for_files = [rule.id for rule in find_rules(bullets.values(), self._relative(files))]
-        bound = {name: bullet for name, bullet in bullets.items() if bullet.paths}
-        matching = SelectionRequest(bound, query, count, BulletIndex()).recall()
+        bullets_of_paths = {name: bullet for name, bullet in bullets.items() if bullet.paths}
+        matching = SelectionRequest(bullets_of_paths, query, count, BulletIndex()).recall()
         for_files += [bullet.id for bullet in matching.bullets]
         request = SelectionRequest.of(
             session, query, count, BulletIndex(), self.start.settings, for_files=for_files
@@ -152,7 +152,7 @@ class ServedMemory:
 
     # --- what a client stores
 
-    def propose(self, author: str, text: str, why: str, when: str) -> str:
+    def propose(self, author: str, text: str, reason: str, condition: str) -> str:
         """Store a strategy that is used in no turn until the user says yes to it. Returns a line for the client."""
         content = clean(text)
         if problem := rejection_reason(content):
@@ -163,7 +163,7 @@ class ServedMemory:
                 return f"{same[0].id} says that already; it is {_describe_state(same[0])}."
             _refuse_removed(ctx, content)
             _refuse_too_many(ctx, author)
-            quote = shorten(redact(clean(why or text)), _MAX_QUOTE)
+            quote = shorten(redact(clean(reason or text)), _MAX_QUOTE)
             fields: JsonObject = {
                 "content": content,
                 "scope": "project",
@@ -172,8 +172,8 @@ class ServedMemory:
                 "doubt": Doubt.IMPORTED.value,
                 "anchors": list(find_anchors(content)),
             }
-            if when.strip():
-                fields["when"] = clean(when)
+            if condition.strip():
+                fields["when"] = clean(condition)
             proposal = Op("ADD", fields=fields, evidence=(Evidence(author, quote, trust="tool"),))
             applied = ctx.apply(Delta(uuid7(), (proposal,), author, reason=_PROPOSED))
             note_anchors(ctx.sessions, ctx.session, applied.reworded)
@@ -230,11 +230,13 @@ def _refuse_removed(ctx: ActionContext, content: str) -> None:
 
 def _refuse_too_many(ctx: ActionContext, author: str) -> None:
     """Raises BadInput if as many proposals of this author wait as a person reads."""
-    waiting = [bullet.id for bullet in ctx.bullets() if bullet.state == "quarantined"]
-    sources = ctx.sessions.playbook.evidence_by_id(waiting)
-    own = [name for name in waiting if any(item.source == author for item in sources[name])]
-    if len(own) >= _MOST_WAITING:
+    proposal_ids = [bullet.id for bullet in ctx.bullets() if bullet.state == "quarantined"]
+    sources = ctx.sessions.playbook.evidence_by_id(proposal_ids)
+    own_ids = [
+        name for name in proposal_ids if any(item.source == author for item in sources[name])
+    ]
+    if len(own_ids) >= _MOST_WAITING:
         raise BadInput(
-            f"Nothing was kept: {len(own)} proposals wait for the user already.",
+            f"Nothing was kept: {len(own_ids)} proposals wait for the user already.",
             "The user decides with `swecli playbook review`.",
         )

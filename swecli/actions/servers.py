@@ -46,7 +46,7 @@ def list_servers(start: Start, prefix: str) -> ActionResult:
                 server.scope,
                 str(tools),
                 str(server.state),
-                one_line(redact(_how(server)), 80),
+                one_line(redact(_describe_target(server)), 80),
             )
         )
         value.append(
@@ -61,15 +61,17 @@ def list_servers(start: Start, prefix: str) -> ActionResult:
     lines = list(servers.problems)
     if not rows and not lines:
         lines.append(f"There are no MCP servers. {prefix}mcp add NAME COMMAND adds one.")
-    waiting = [one for one in servers.by_name.values() if one.state is not ServerState.APPROVED]
-    note = f"{prefix}mcp approve NAME shows the tools of one and offers them" if waiting else ""
+    unapproved = [
+        server for server in servers.by_name.values() if server.state is not ServerState.APPROVED
+    ]
+    note = f"{prefix}mcp approve NAME shows the tools of one and offers them" if unapproved else ""
     head = ("server", "file", "tools", "state", "how")
     return ActionResult(value, tuple(lines), head=head if rows else (), rows=tuple(rows), note=note)
 
 
-def show_server(start: Start, name: str, asked: Invocation) -> ActionResult:
+def show_server(start: Start, name: str, invocation: Invocation) -> ActionResult:
     """Show a server and its approved tools, without starting it. Raises BadInput."""
-    server = _find(start, name, asked.prefix)
+    server = _find(start, name, invocation.prefix)
     tools = list(server.approved.tools.values()) if server.approved else []
     lines = [f"{name}, in the file of the {server.scope}: {server.state}"]
     lines += [*_describe_entry(server, start), *_describe_tools(server.name, tools)]
@@ -83,43 +85,47 @@ def show_server(start: Start, name: str, asked: Invocation) -> ActionResult:
     return ActionResult(value, tuple(lines))
 
 
-def add_to_file(start: Start, asked: Invocation) -> ActionResult:
+def add_to_file(start: Start, invocation: Invocation) -> ActionResult:
     """Write a server into a file. Raises UsageError and BadInput."""
-    name, *words = asked.words or ("",)
+    name, *words = invocation.words or ("",)
     if words[:1] == ["--"]:
         words = words[1:]
     if not words:
         raise UsageError(
             "Give a name, and a command or an address.",
-            f"For example: {asked.prefix}mcp add time uvx mcp-server-time",
+            f"For example: {invocation.prefix}mcp add time uvx mcp-server-time",
         )
-    fields: JsonObject = {"command": words[0], "args": words[1:], "env": _pairs(asked, "--env")}
+    fields: JsonObject = {
+        "command": words[0],
+        "args": words[1:],
+        "env": _pairs(invocation, "--env"),
+    }
     if words[0].startswith(("http://", "https://")):
-        fields = {"url": words[0], "headers": _pairs(asked, "--header"), **_client(asked)}
-    if "--network" in asked.flags:
+        fields = {"url": words[0], "headers": _pairs(invocation, "--header"), **_client(invocation)}
+    if "--network" in invocation.flags:
         fields["network"] = True
-    if "--outside" in asked.flags:
+    if "--outside" in invocation.flags:
         fields["sandbox"] = False
     entry = read_entry(name, fields)
-    if asked.value("--scope") == "project":
+    if invocation.value("--scope") == "project":
         lines = [f"{name} is in {project_file(start)}"]
         lines += _change_project(start, lambda file: add_server(file, entry))
     else:
         add_server(user_file(start), entry)
         lines = [f"{name} is in {user_file(start)}"]
-    lines.append(f"{asked.prefix}mcp approve {name} shows its tools and offers them")
+    lines.append(f"{invocation.prefix}mcp approve {name} shows its tools and offers them")
     return ActionResult({"added": name, "entry": redact_value(entry.to_json())}, tuple(lines))
 
 
-def remove_from_file(start: Start, name: str, asked: Invocation) -> ActionResult:
+def remove_from_file(start: Start, name: str, invocation: Invocation) -> ActionResult:
     """Take a server out of a file, and withdraw its approval. Raises BadInput."""
-    is_shared = asked.value("--scope") == "project"
+    is_shared = invocation.value("--scope") == "project"
     file = project_file(start) if is_shared else user_file(start)
     root = project_root(start.cwd) if is_shared else start.paths.config
 
     def change(path: Path) -> None:
         if not remove_server(path, name):
-            hint = f"See `{asked.prefix}mcp list`."
+            hint = f"See `{invocation.prefix}mcp list`."
             raise BadInput(f"{path} has no MCP server {name!r:.40}.", hint)
 
     lines = _change_project(start, change) if is_shared else []
@@ -133,11 +139,11 @@ def remove_from_file(start: Start, name: str, asked: Invocation) -> ActionResult
     return ActionResult({"removed": name}, (f"{name} is removed from {file}", *lines))
 
 
-async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionResult:
+async def approve_tools(start: Start, name: str, invocation: Invocation) -> ActionResult:
     """Start a server, show what it says of its tools, or what is different now, and record it if the user agrees.
     Raises BadInput and ToolError."""
-    server = _find(start, name, asked.prefix)
-    face = asked.face
+    server = _find(start, name, invocation.prefix)
+    face = invocation.face
     description = [f"{name}, in the file of the {server.scope}", *_describe_entry(server, start)]
     pieces = show(face, description)
     if face.can_ask and not await _may_start(server, Sandbox.of(start), face):
@@ -152,7 +158,7 @@ async def approve_tools(start: Start, name: str, asked: Invocation) -> ActionRes
     if server.approved == record:
         return ActionResult({"approved": name, "changed": False}, (f"{name} is approved as it is",))
     pieces += show(face, list(_describe_change(server, record)))
-    if not await is_agreed(asked, f"Offer these tools of {name} to the model?"):
+    if not await is_agreed(invocation, f"Offer these tools of {name} to the model?"):
         verdict = f"nothing was approved{face.how_to_agree}"
         return ActionResult(None, (*pieces, verdict), code=1)
     try:
@@ -177,12 +183,12 @@ async def _ask_for_tools(server: Server, start: Start) -> list[RemoteTool]:
         sandbox.close()
 
 
-async def log_in(start: Start, name: str, asked: Invocation) -> ActionResult:
+async def log_in(start: Start, name: str, invocation: Invocation) -> ActionResult:
     """Log in at a service. Raises BadInput and ToolError."""
-    server = _find(start, name, asked.prefix)
+    server = _find(start, name, invocation.prefix)
     if not server.entry.url:
         raise BadInput(f"The MCP server {name} is a program: it has no login.")
-    await log_in_at(server, start, asked.face.note)
+    await log_in_at(server, start, invocation.face.note)
     return ActionResult({"logged_in": name}, (f"logged in at {name}",))
 
 
@@ -205,7 +211,7 @@ def _find(start: Start, name: str, prefix: str) -> Server:
     raise BadInput(f"There is no MCP server {name!r:.40}.", hint)
 
 
-def _how(server: Server) -> str:
+def _describe_target(server: Server) -> str:
     """Return the command or the address of a server on one line, without the values of its variables."""
     entry = server.entry
     return entry.url or shlex.join([entry.command, *entry.args])
@@ -221,7 +227,7 @@ def _describe_entry(server: Server, start: Start) -> list[str]:
             lines.append(f"  logs in as: {name}")
         return [*lines, *_describe_names("headers", entry.headers)]
     lines = [
-        f"  command: {escape_hidden(redact(_how(server)), keep='')}",
+        f"  command: {escape_hidden(redact(_describe_target(server)), keep='')}",
         f"  runs {_describe_place(entry, start)}",
     ]
     if entry.sandbox and (readable_paths := shown_to(entry, start)):
@@ -239,9 +245,9 @@ def _describe_place(entry: ServerEntry, start: Start) -> str:
     return f"in the sandbox, writes only in this folder, {network}"
 
 
-def _describe_names(what: str, named: Mapping[str, str]) -> list[str]:
-    names = ", ".join(escape_hidden(name, keep="") for name in named)
-    return [f"  {what}: {names}"] if names else []
+def _describe_names(label: str, tool_names: Mapping[str, str]) -> list[str]:
+    names = ", ".join(escape_hidden(name, keep="") for name in tool_names)
+    return [f"  {label}: {names}"] if names else []
 
 
 def _describe_tools(server: str, tools: Sequence[RemoteTool]) -> Iterator[str]:
@@ -270,10 +276,10 @@ def _describe_change(server: Server, record: ServerRecord) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _pairs(asked: Invocation, flag: str) -> dict[str, str]:
+def _pairs(invocation: Invocation, flag: str) -> dict[str, str]:
     """Return the values of a flag like NAME=VALUE. Raises UsageError."""
     pairs: dict[str, str] = {}
-    for text in asked.flags.get(flag, ()):
+    for text in invocation.flags.get(flag, ()):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{flag} {text!r:.40} is not NAME=VALUE.")
@@ -281,13 +287,13 @@ def _pairs(asked: Invocation, flag: str) -> dict[str, str]:
     return pairs
 
 
-def _client(asked: Invocation) -> JsonObject:
+def _client(invocation: Invocation) -> JsonObject:
     """Return the identity for logins as an entry has it, nothing if none is given. Raises UsageError."""
     names = {"--client-id": "clientId", "--client-secret": "clientSecret"}
     value: JsonObject = {
-        name: asked.value(flag) for flag, name in names.items() if flag in asked.flags
+        name: invocation.value(flag) for flag, name in names.items() if flag in invocation.flags
     }
-    port = asked.value("--callback-port")
+    port = invocation.value("--callback-port")
     if port and not (port.isdecimal() and len(port) < 6):
         raise UsageError(f"--callback-port {port!r:.40} is not a number.")
     if port:

@@ -108,20 +108,22 @@ _TOOLS = {
         "Return what was learned in earlier work in this project for a task: rules of the user, and strategies that"
         " worked or failed. They are notes, not orders.",
         _Recall,
-        lambda memory, author, given: memory.recall(given.query, given.files),
+        lambda memory, author, parameters: memory.recall(parameters.query, parameters.files),
         reads_only=True,
     ),
     "remember": _ServedTool(
         "Propose something lasting for later work in this project: what the user stated, or what you found out and had"
         " to try for. It waits until the user agrees.",
         _Remember,
-        lambda memory, author, given: memory.propose(author, given.text, given.why, given.when),
+        lambda memory, author, parameters: memory.propose(
+            author, parameters.text, parameters.why, parameters.when
+        ),
     ),
     "report": _ServedTool(
         "Say what a strategy from `recall` did, with the command that showed it: it counts as evidence for or against"
         " the strategy. Only for a strategy that guided you; a check that fails for another reason is not its fault.",
         _Report,
-        lambda memory, author, given: memory.report(author, Report(**given.model_dump())),
+        lambda memory, author, parameters: memory.report(author, Report(**parameters.model_dump())),
     ),
 }
 
@@ -160,8 +162,8 @@ def _make_server(memory: ServedMemory) -> Server[dict[str, Any]]:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r:.80}.")
         author = _author(ctx)
         try:
-            given = read_parameters(params.name, tool.parameters, params.arguments or {})
-            text = await ask(lambda: tool.call(memory, author, given))
+            parameters = read_parameters(params.name, tool.parameters, params.arguments or {})
+            text = await ask(lambda: tool.call(memory, author, parameters))
         except SwecliError as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
         return CallToolResult(content=[TextContent(text=text)])

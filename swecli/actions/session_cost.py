@@ -50,8 +50,8 @@ def format_session(runtime: Runtime, width: int) -> ActionResult:
         _format_bucket(name, getattr(totals.usage, bucket)) for bucket, name in _BUCKETS.items()
     ]
     lines.append(_format_bucket("total tokens", totals.usage.total))
-    spent = format_spent(totals.cost, totals.known_cost, totals.unpriced)
-    lines.append(f"{pluralize(totals.requests, 'request')} · cost {spent}")
+    spent_text = format_spent(totals.cost, totals.known_cost, totals.unpriced)
+    lines.append(f"{pluralize(totals.requests, 'request')} · cost {spent_text}")
     lines += format_tables({"models": spending["models"], "causes": [], "tools": []}, width)
     lines += _format_causes(causes, width)
     lines += format_tables({"models": [], "causes": [], "tools": spending["tools"]}, width)

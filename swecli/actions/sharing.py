@@ -47,18 +47,18 @@ class _Person:
     (Flag(_EVIDENCE, "append what it did in your turns to a file of your own"),),
     during_turn=True,
 )
-def share(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def share(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Write a strategy into the repository, for all who work in it"""
-    ctx = ActionContext.of(sessions, asked)
-    root = project_root(asked.folder)
+    ctx = ActionContext.of(sessions, invocation)
+    root = project_root(invocation.folder)
     if not (root / ".git").exists():
         raise BadInput(
             f"{root} is no git repository: strategies are shared by git.",
             f"{ctx.command} export FILE writes them to a file.",
         )
-    if _EVIDENCE in asked.flags:
+    if _EVIDENCE in invocation.flags:
         return _share_evidence(ctx, root)
-    if not asked.words:
+    if not invocation.words:
         raise ctx.usage_error("No strategy is named.", f"share P-7, or share {_EVIDENCE}")
     return _share_strategy(ctx, root)
 
@@ -70,7 +70,7 @@ def _share_strategy(ctx: ActionContext, root: Path) -> ActionResult:
     from swecli.playbook.shared_files import parse_shared
     from swecli.playbook.team import TEAM, link_op, name_of, shared_bullets
 
-    bullet = ctx.find(ctx.asked.text)
+    bullet = ctx.find(ctx.invocation.text)
     if not bullet.is_live:
         raise BadInput(
             f"{bullet.id} is not in use: it is {bullet.state}.",
@@ -118,8 +118,8 @@ def _describe(ctx: ActionContext, bullet_id: str, root: Path) -> SharedStrategy:
 
     bullet = ctx.find(bullet_id)
     quotes = ctx.sessions.playbook.evidence(bullet_id)
-    said = [item.created_at for item in quotes if item.trust == "user" and item.created_at]
-    moment = min(said, default=bullet.created_at)
+    said_at = [item.created_at for item in quotes if item.trust == "user" and item.created_at]
+    moment = min(said_at, default=bullet.created_at)
     return SharedStrategy(
         bullet.content,
         bullet.paths,
@@ -155,11 +155,11 @@ def _share_evidence(ctx: ActionContext, root: Path) -> ActionResult:
             "git does not know who you are.", 'git config user.name "Your Name", then again.'
         )
     shared_strategies = list(shared_bullets(ctx.sessions, ctx.session).values())
-    if ctx.asked.words:
-        named = ctx.find(ctx.asked.text)
-        shared_strategies = [item for item in shared_strategies if item.bullet.id == named.id]
+    if ctx.invocation.words:
+        bullet = ctx.find(ctx.invocation.text)
+        shared_strategies = [item for item in shared_strategies if item.bullet.id == bullet.id]
         if not shared_strategies:
-            raise BadInput(f"{named.id} is not shared.", f"{ctx.command} share {named.id}")
+            raise BadInput(f"{bullet.id} is not shared.", f"{ctx.command} share {bullet.id}")
     commit = _read_git(root, "rev-parse", "--short", "HEAD").strip()
     file = evidence_file(root, person.name, person.address)
     count = append_verdicts(file, root, _verdicts(ctx, shared_strategies, person, commit))
@@ -216,8 +216,8 @@ def _read_git(root: Path, *words: str) -> str:
         return ""
 
 
-def _show(sessions: SessionManager, asked: Invocation) -> ActionResult:
-    result = playbook_views.show.run(sessions, asked)
+def _show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
+    result = playbook_views.show.run(sessions, invocation)
     assert isinstance(result, ActionResult), "it waits for nothing"
     # late: as above
     from swecli.playbook.team import shared_bullets
@@ -228,7 +228,7 @@ def _show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     )
     if shared is None:
         return result
-    lines = tuple(_describe_sharing(project_root(asked.folder), shared.file))
+    lines = tuple(_describe_sharing(project_root(invocation.folder), shared.file))
     value = {**result.value, "shared": {"file": shared.file, "lines": list(lines)}}
     return replace(result, value=value, lines=(*result.lines, *lines))
 
@@ -248,9 +248,9 @@ def _describe_sharing(root: Path, file: str) -> Iterator[str]:
     except ValueError as error:
         yield f"shared as {name}, which is not used: {error}"
     else:
-        by = f" by {shared.said_by}" if shared.said_by else ""
-        on = f" on {shared.said_on}" if shared.said_on else ""
-        yield one_line(f"shared as {name}{by}{on}")
+        author_note = f" by {shared.said_by}" if shared.said_by else ""
+        date_note = f" on {shared.said_on}" if shared.said_on else ""
+        yield one_line(f"shared as {name}{author_note}{date_note}")
     form = ("--format=%h %as %an: %s", "--no-color", f"--max-count={_MAX_COMMITS}")
     commits = _read_git(root, "log", *form, "--", file).splitlines()
     yield from (f"  commit {one_line(commit, 100)}" for commit in commits)

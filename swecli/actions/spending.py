@@ -41,7 +41,7 @@ def format_stats(database: Database, days: int, width: int) -> ActionResult:
         f"{pluralize(days, 'day')} to {spending['days'][-1]['name']}: {pluralize(total['sessions'], 'session')}, "
         f"{pluralize(total['turns'], 'turn')}, {pluralize(total['requests'], 'request')}",
         f"{format_tokens(total['sent'])} tokens sent, {_cached_share(total)} from the cache, "
-        f"{format_tokens(total['received'])} received, cost {_spent(total)}",
+        f"{format_tokens(total['received'])} received, cost {_format_spent(total)}",
     ]
     lines += ["", *_plot("tokens sent a day", spending["days"], "sent", width)]
     if any(day["cost"] for day in spending["days"]):
@@ -63,7 +63,7 @@ def format_tables(spending: Spending, width: int) -> list[str]:
     return lines
 
 
-def _spent(row: Spending, *, is_short: bool = False) -> str:
+def _format_spent(row: Spending, *, is_short: bool = False) -> str:
     if is_short:
         return format_least(row["cost"], row["known_cost"])
     return format_spent(row["cost"], row["known_cost"], row["unpriced"])
@@ -82,7 +82,7 @@ def _row_cells(row: Spending) -> tuple[str, ...]:
         format_tokens(row["sent"]),
         _cached_share(row),
         format_tokens(row["received"]),
-        _spent(row, is_short=True),
+        _format_spent(row, is_short=True),
     )
     return row["name"], f"{row['requests']:,}", *figures
 
@@ -116,8 +116,8 @@ def _plot(title: str, days: Sequence[dict[str, Any]], name: str, width: int) -> 
     plotext.xticks(dates, [days[index]["name"][5:] for index in dates])
     ticks = [0, highest / 2, highest]
     plotext.yticks(ticks, [_format_tick(name, tick) for tick in ticks])
-    drawn = plotext.uncolorize(plotext.build()).splitlines()
-    return [title, *(line.rstrip() for line in drawn if line.strip())]
+    plot_lines = plotext.uncolorize(plotext.build()).splitlines()
+    return [title, *(line.rstrip() for line in plot_lines if line.strip())]
 
 
 def _format_tick(name: str, amount: float) -> str:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 @Action(Need.ANSWER)
-async def tidy(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def tidy(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Ask a model once which say the same or no longer hold, and drop what is not yours"""
-    with asked.face.working("Tidying the playbook"):
+    with invocation.face.working("Tidying the playbook"):
         events = await runtime.learning.tidy()
     value = [to_json(event) for event in events]
     failures = [event for event in events if isinstance(event, ReflectionFailed)]
@@ -23,9 +23,9 @@ async def tidy(runtime: Runtime, asked: Invocation) -> ActionResult:
     if failures:
         return ActionResult(value, (f"Not tidied: {failures[0].reason}.",), code=1)
     lines = [line for event in updates for line in event.lines]
-    refused = [f"  not applied: {line}" for event in updates for line in event.refused]
+    refusals = [f"  not applied: {line}" for event in updates for line in event.refused]
     if not lines:
-        return ActionResult(value, ("Nothing to tidy.", *refused))
-    command = f"{asked.prefix}playbook"
+        return ActionResult(value, ("Nothing to tidy.", *refusals))
+    command = f"{invocation.prefix}playbook"
     hint = f"`{command} undo` takes it back, `{command} review` asks what only you decide."
-    return ActionResult(value, (*lines, *refused), note=hint)
+    return ActionResult(value, (*lines, *refusals), note=hint)

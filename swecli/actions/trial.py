@@ -62,18 +62,18 @@ class _Sample:
 
 
 @Action(Need.ANSWER, Words("P-7 [T7]"))
-async def try_(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def try_(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Ask a stored turn again with and without a strategy, and show both answers; nothing is run"""
-    ctx = ActionContext.of(runtime.sessions, asked)
-    if not 1 <= len(asked.words) <= 2:
+    ctx = ActionContext.of(runtime.sessions, invocation)
+    if not 1 <= len(invocation.words) <= 2:
         raise ctx.usage_error("A strategy is required, and a turn if you like.", "try P-7 T7")
-    bullet = ctx.find(asked.words[0])
-    number = _choose_turn(ctx, bullet, asked.words[1:])
+    bullet = ctx.find(invocation.words[0])
+    number = _choose_turn(ctx, bullet, invocation.words[1:])
     past = runtime.context_control.past_prompt(number)
     samples = []
     for name, strategies in (("with", (bullet,)), ("without", ())):
         messages = _exchange(past.keyed_messages, past.epoch, bullet, strategies)
-        with asked.face.working(f"Asking T{number} again {name} {bullet.id}"):
+        with invocation.face.working(f"Asking T{number} again {name} {bullet.id}"):
             reply = await runtime.agent.ask_once(messages, number)
         samples.append(_Sample(f"{name} {bullet.id}", reply))
     lines = [f"T{number} was asked again, once with {bullet.id} and once without: {bullet.content}"]
@@ -91,8 +91,8 @@ def _choose_turn(ctx: ActionContext, bullet: Bullet, words: Sequence[str]) -> in
     one. Raises BadInput if the session has no turn."""
     if words:
         return parse_turn(words[0])
-    shown = ctx.sessions.playbook.turns_shown(bullet.id)
-    of_session = [number for session, number in shown if session == ctx.session.id]
+    prompts = ctx.sessions.playbook.turns_shown(bullet.id)
+    of_session = [number for session, number in prompts if session == ctx.session.id]
     if of_session:
         return of_session[0]
     if not ctx.session.interactions:
@@ -133,7 +133,7 @@ def _replace_playbook(system: str, before: str, after: str) -> str:
 def _without_notes(message: ApiMessage, strategy: str) -> ApiMessage:
     """Return a message without the notes on a strategy."""
     notes = notes_of(message)
-    kept = [
+    kept_notes = [
         note for note in notes if not (isinstance(note, StrategyNote) and note.strategy == strategy)
     ]
-    return message if len(kept) == len(notes) else with_fields(message, {NOTES: kept})
+    return message if len(kept_notes) == len(notes) else with_fields(message, {NOTES: kept_notes})

@@ -36,33 +36,33 @@ def split_turn(text: str) -> tuple[int, str] | None:
     return int(turn.removeprefix("T-")), rest.strip()
 
 
-def complete_changes(runtime: Runtime, typed: str) -> Values:
+def complete_changes(runtime: Runtime, text: str) -> Values:
     """Return what may be written for the files that the turn at the beginning of a text has changed."""
-    turn = typed.split()[0]
+    turn = text.split()[0]
     return [
         (f"{turn} {file.typed_name}", f"by {' and '.join(file.changers)}" if file.changers else "")
-        for file in _changed_files(runtime, typed)
+        for file in _changed_files(runtime, text)
     ]
 
 
-def complete_pieces(runtime: Runtime, typed: str) -> Values:
+def complete_pieces(runtime: Runtime, text: str) -> Values:
     """Return what may be written for the files that the turn at the beginning of a text has changed, and for the hunks
     of the one that is named in full."""
-    turn = typed.split()[0]
-    values = [*complete_changes(runtime, typed)]
-    for file in _changed_files(runtime, typed):
-        written = f"{turn} {file.typed_name}"
-        if typed.startswith(f"{written} ") and runtime.history is not None:
+    turn = text.split()[0]
+    values = [*complete_changes(runtime, text)]
+    for file in _changed_files(runtime, text):
+        written_file = f"{turn} {file.typed_name}"
+        if text.startswith(f"{written_file} ") and runtime.history is not None:
             hunks = runtime.history.files.hunks(file)
-            values += [(f"{written} {hunk.number}", hunk.description) for hunk in hunks]
+            values += [(f"{written_file} {hunk.number}", hunk.description) for hunk in hunks]
     return values
 
 
-def _changed_files(runtime: Runtime, typed: str) -> list[TurnFile]:
-    named = split_turn(typed)
-    if runtime.history is None or named is None:
+def _changed_files(runtime: Runtime, text: str) -> list[TurnFile]:
+    turn_and_piece = split_turn(text)
+    if runtime.history is None or turn_and_piece is None:
         return []
-    return runtime.history.files.of_turn(named[0])
+    return runtime.history.files.of_turn(turn_and_piece[0])
 
 
 def find_diffs(files: TurnFiles, session: Session, text: str) -> list[FileDiff]:

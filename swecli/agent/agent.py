@@ -141,7 +141,7 @@ class Agent:
             attached=tuple(texts),
             session=session,
             reopen=self._reopen,
-            sent=enhanced,
+            sent_text=enhanced,
             jobs=jobs.names,
             running_jobs=tuple(str(job) for job in jobs.running),
             ended_jobs=tuple(job.name for job in jobs.ended),
@@ -225,7 +225,7 @@ class Agent:
 
         async def ask(request: AskRequest) -> Decision:
             reason = f"{request.why} Asked for the task {title!r}.".strip()
-            with self.toolkit.user_time.counted():
+            with self.toolkit.user_time.counting():
                 return await ask_user(replace(request, why=reason))
 
         task_tools = [
@@ -347,15 +347,15 @@ class Agent:
                 "The turn has sent no request yet, after which the question could be asked.",
                 "Ask it again in a moment.",
             )
-        asked = ChatMessage(Role.USER, f"{question}\n\n{INSTRUCTION}")
+        aside_message = ChatMessage(Role.USER, f"{question}\n\n{INSTRUCTION}")
         notices = tuple[str, ...]()
-        read = self.builder.read_mentions(question, self._running.model)
-        if read is not None:
-            asked.content = f"{read.text}\n\n{INSTRUCTION}"
-            asked.images = read.images or None
-            notices = tuple(read.notes)
+        mentions = self.builder.read_mentions(question, self._running.model)
+        if mentions is not None:
+            aside_message.content = f"{mentions.text}\n\n{INSTRUCTION}"
+            aside_message.images = mentions.images or None
+            notices = tuple(mentions.notes)
         model = self._running.model  # may be another one than the session's
-        return AsideRequest(question, beside(last, asked), model, number, notices)
+        return AsideRequest(question, beside(last, aside_message), model, number, notices)
 
     def make_runner(self, limit: int) -> CallRunner:
         """Make the runner of a turn's calls, with the maximum length of a result in characters."""

@@ -85,5 +85,5 @@ def _refuse_calls(request: ModelRequest, reply: ModelReply) -> ModelRequest:
     """Return the request that says of each call in a reply that it does not run."""
     for call in reply.calls:
         call.result = _REFUSAL
-    called = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks)
-    return replace(request, messages=normalize([*request.messages, *called.to_api()]))
+    call_message = ChatMessage(Role.ASSISTANT, reply.text, reply.calls, blocks=reply.blocks)
+    return replace(request, messages=normalize([*request.messages, *call_message.to_api()]))

@@ -73,7 +73,7 @@ class UserTime:
     _began_at: float = 0.0
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def counting(self) -> Iterator[None]:
         """Count the time until the end of the context."""
         if not self._open_questions:
             self._began_at = time.monotonic()
@@ -230,7 +230,7 @@ class CallRunner:
         self._counter = counter
         self._repeats = repeats
         self.used_ids: set[str] = set()
-        self._sent: Sequence[ApiMessage] = ()
+        self._sent_messages: Sequence[ApiMessage] = ()
         self._loop_guard = LoopGuard()
         self._path_rules = PathRules(sessions)
         self._running: dict[str, HeadTail] = {}
@@ -253,12 +253,15 @@ class CallRunner:
         return self._toolkit.user_time.seconds
 
     async def run(
-        self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
+        self,
+        calls: list[ToolCall],
+        problems: dict[str, str],
+        sent_messages: Sequence[ApiMessage] = (),
     ) -> AsyncGenerator[Event, None]:
         """Run the calls. Each result is stored before its `ToolFinished` is yielded; on cancellation running calls are
-        stored with their output so far. `problems` maps call ids to errors in their arguments; a result that the
-        request `sent` already contains is not repeated."""
-        self._sent = () if self._repeats else sent
+        stored with their output so far. `problems` maps call ids to errors in their arguments; a result that
+        `sent_messages`, those of the request, already contain is not repeated."""
+        self._sent_messages = () if self._repeats else sent_messages
         self._loop_guard.begin_reply()
         self.used_ids.update(call.id for call in calls)
         if not calls:  # the tools are loaded for the first
@@ -393,7 +396,7 @@ class CallRunner:
     def _record(self, call: ToolCall, result: str, note: str = "") -> None:
         """Store a result with a note as the model gets it, and the complete result if that is longer."""
         text, is_shorter = truncate_result(result, self.limit, call.id)
-        unchanged = unchanged_notice(call, text, self._sent)
+        unchanged = unchanged_notice(call, text, self._sent_messages)
         if unchanged:
             text = unchanged
             is_shorter = True
@@ -432,7 +435,7 @@ class CallRunner:
 
     async def _ask(self, request: AskRequest) -> Decision:
         async with self._question_lock:  # one question at a time for concurrent calls
-            with self._toolkit.user_time.counted():
+            with self._toolkit.user_time.counting():
                 return await self._toolkit.ask(request)
 
 

@@ -64,9 +64,9 @@ class ChatDialogue:
         """Note the step: the conversation already ends with what the next request says."""
         self._step = state.steps
 
-    async def prepare(self, *, refused: bool) -> Outgoing:
+    async def prepare(self, *, was_refused: bool) -> Outgoing:
         """Fit the conversation into the model's window. Reductions are stored before the request is sent."""
-        position = StepPosition(self.interaction, self._step, self.query, refused)
+        position = StepPosition(self.interaction, self._step, self.query, was_refused)
         fitted = await self.fitter.fit(self.messages, position)
         self._last = fitted
         self.messages = fitted.keyed_messages
@@ -79,7 +79,7 @@ class ChatDialogue:
             reports.append(ContextMeasured(size.tokens, size.limit, size.estimated))
         return Outgoing(
             request=fitted.request,
-            counted=fitted.counted,
+            counted_tokens=fitted.counted_tokens,
             parts=fitted.parts,
             reports=tuple(reports),
             failure=fitted.failure,
@@ -96,8 +96,8 @@ class ChatDialogue:
             return []
         self._has_called = self._has_called or bool(reply.calls)
         notice = self.fitter.check_usage(usage, self._last, has_called=self._has_called)
-        written = self.fitter.record_written_call(reply.written_call)
-        return [line for line in (notice, written) if line]
+        call_notice = self.fitter.record_written_call(reply.written_call)
+        return [line for line in (notice, call_notice) if line]
 
     async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:
         """Do nothing: what a reply says counts when its calls have run."""
@@ -136,8 +136,8 @@ class ChatDialogue:
             events.append(TurnContinued(reason))
         if self.end in (None, "done") and hooks.end_reason is not None:
             self.end = "hook"
-            why = f": {hooks.end_reason}" if hooks.end_reason else ""
-            events.append(Notice(f"a hook ended the turn{why}"))
+            reason_note = f": {hooks.end_reason}" if hooks.end_reason else ""
+            events.append(Notice(f"a hook ended the turn{reason_note}"))
         return [*events, *(Notice(line, "warning") for line in hooks.take_notices())]
 
     def _add(self, message: ChatMessage) -> None:

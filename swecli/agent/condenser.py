@@ -97,16 +97,16 @@ class Condenser:
         question: ApiMessage = {"role": "user", "content": self._instruction(prompt)}
         messages = [*strip_keys(self.span.source), question]
         # truncated last if this model takes less than the session's: removed messages are not summarised
-        sent, _ = RequestReducer(self.limits, self.reducer.counter).fit(
+        sent_messages, _ = RequestReducer(self.limits, self.reducer.counter).fit(
             messages, ("clear", "shrink", "truncate")
         )
         request = ModelRequest(
             self.model.name,
-            sent,
+            sent_messages,
             self.specs,
             self.limits.reserve,
             "condense",
-            marks=cache_marks(sent),
+            marks=cache_marks(sent_messages),
         )
         return await send(
             self.model,

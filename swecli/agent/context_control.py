@@ -80,7 +80,7 @@ class PastPrompt:
     segments: tuple[Segment, ...]
     tokens: int  # of the messages
     tools: int  # tokens of today's tools: the definitions of its own are not stored
-    counted: int
+    counted_tokens: int
     """Tokens that were counted when it was sent, tools included; 0 if none are stored, or in another encoding."""
     steps: int  # requests of the turn
 
@@ -201,7 +201,7 @@ class ContextControl:
         text = str(system["content"])
         segments = [Segment("system", counter.count(text), text)]
         segments += measure_messages(epoch, window, query, counter)
-        counted, encoding = self._sessions.context.counted_at_first(whole, number)
+        counted_tokens, encoding = self._sessions.context.counted_at_first(whole, number)
         return PastPrompt(
             number=number,
             epoch=epoch,
@@ -210,7 +210,7 @@ class ContextControl:
             segments=tuple(segments),
             tokens=counter.count_messages(strip_keys(request.keyed_messages)),
             tools=counter.count_tools(self._agent.specs()),
-            counted=counted if encoding == counter.label else 0,
+            counted_tokens=counted_tokens if encoding == counter.label else 0,
             steps=sum(
                 message.interaction == number and message.role is Role.ASSISTANT
                 for message in whole.messages
@@ -266,7 +266,7 @@ class ContextControl:
             places.append(
                 {
                     "turn": number,
-                    "where": place.where,
+                    "where": place.place,
                     "excerpt": place.excerpt,
                     "sent": is_sent,
                     "by": removed_by,
@@ -315,8 +315,8 @@ class ContextControl:
         parts = [("tools", agent.counter.count_tools(agent.specs()))]
         segments = (*prepared.segments, *prepared.brought_back)
         parts += [(segment.name, segment.tokens) for segment in segments]
-        counted = prepared.tokens + parts[0][1]
-        parts.append(("other", counted - sum(tokens for _, tokens in parts)))
+        counted_tokens = prepared.tokens + parts[0][1]
+        parts.append(("other", counted_tokens - sum(tokens for _, tokens in parts)))
         total = fitter.measure(prepared.keyed_messages).tokens
         past = [
             message
@@ -326,7 +326,7 @@ class ContextControl:
         context = fitter.session.context
         return Meter(
             parts=tuple(part for part in parts if part[1]),
-            residual=total - counted,
+            residual=total - counted_tokens,
             total=total,
             limit=limits.limit,
             reserve=limits.reserve or 0,
@@ -356,7 +356,7 @@ def _plan_reduction(
         kind = CONDENSE
         names = [f"T{interaction_of(message)}" for message in reduction.source[1:]]
     else:
-        kind = reduction.how
+        kind = reduction.method
         after = reduction.after
         # calls whose results change, otherwise turns
         same = {key_of(message) for message in reduction.messages if message in messages}

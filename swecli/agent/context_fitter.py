@@ -78,7 +78,7 @@ class _Fitting:
         if epoch is not None:
             edits = self.session.context.merge_edits(epoch.first, edits)
         row = Reduction(
-            how=reduced.how,
+            how=reduced.method,
             interaction=self.position.interaction,
             step=self.position.step,
             before=reduced.before,
@@ -151,14 +151,14 @@ class ContextFitter:
                 failure = error
         fitted_size = self.measure(fitting.messages)
         self._learn(fitting, fitted_size)
-        sent = strip_keys(fitting.messages)
+        sent_messages = strip_keys(fitting.messages)
         request = ModelRequest(
             self.model.name,
-            sent,
+            sent_messages,
             self.specs,
             self.limits.reserve,
             thinking=self.thinking,
-            marks=cache_marks(sent),
+            marks=cache_marks(sent_messages),
             schema=self.schema,
         )
         if failure is None:
@@ -167,7 +167,7 @@ class ContextFitter:
             request=request,
             keyed_messages=fitting.messages,
             size=fitted_size,
-            counted=self.counter.count_messages(sent) + self._tools_tokens(),
+            counted_tokens=self.counter.count_messages(sent_messages) + self._tools_tokens(),
             parts=measure_parts(
                 fitting.messages,
                 fitting.session.context.epoch,
@@ -214,11 +214,11 @@ class ContextFitter:
             or reduce(messages, "truncate")
         )
 
-    def record_refusal(self, error: ContextOverflow, sent: FittedRequest) -> None:
+    def record_refusal(self, error: ContextOverflow, sent_request: FittedRequest) -> None:
         """Lower the limit after a request was too long for the provider."""
-        reserve = sent.request.max_tokens or 0
+        reserve = sent_request.request.max_tokens or 0
         self.observed = self.observed.record_refusal(
-            self._shape(self.model), sent.size.tokens, reserve, error
+            self._shape(self.model), sent_request.size.tokens, reserve, error
         )
 
     def record_written_call(self, kind: WrittenCall) -> str:
@@ -235,7 +235,7 @@ class ContextFitter:
         return f"the answer of {name} has a tool call in its text: it is shown, not run"
 
     def check_usage(
-        self, usage: Usage | None, sent: FittedRequest, *, has_called: bool = False
+        self, usage: Usage | None, sent_request: FittedRequest, *, has_called: bool = False
     ) -> str:
         """Compare the provider's token count of a request with ours; return a line for the user, or "". A model that
         `has_called` a tool in this turn sees the tools, whatever the count, and a service always passes them on. Raises
@@ -247,7 +247,7 @@ class ContextFitter:
         check = self.observed.record_usage(
             self.model.name,
             usage,
-            sent.counted,
+            sent_request.counted_tokens,
             self._tools_tokens(),
             window,
             has_called=has_called,
@@ -255,11 +255,15 @@ class ContextFitter:
         )
         if (check.tokens_read or check.notice) and self.counter.estimated and self.counter.load():
             self.observed = self.observed.forget_counts()  # an estimate is no proof
-            counted = self.counter.count_messages(sent.request.messages) + self._tools_tokens()
-            return self.check_usage(usage, replace(sent, counted=counted), has_called=has_called)
+            counted_tokens = (
+                self.counter.count_messages(sent_request.request.messages) + self._tools_tokens()
+            )
+            return self.check_usage(
+                usage, replace(sent_request, counted_tokens=counted_tokens), has_called=has_called
+            )
         self.observed = check.observed
         if check.tokens_read:
-            share = f"{check.tokens_read:,} of about {sent.counted:,} tokens"
+            share = f"{check.tokens_read:,} of about {sent_request.counted_tokens:,} tokens"
             error = ContextOverflow(f"The provider read {share} and did not report it.")
             error.limit = check.tokens_read
             error.reported = f"the provider read only {share} of the request"
@@ -319,7 +323,7 @@ class ContextFitter:
         position = fitting.position
         if not (self.builder.settings.auto_condense_context and fitting.size.needs_reduction):
             return None
-        if fitting.is_deep or position.refused or self.observed.growth_needed:
+        if fitting.is_deep or position.was_refused or self.observed.growth_needed:
             return None
         pins = self.session.context.pins
         span = epochs.SummarySpan.find(fitting.messages, position.interaction, pins)
@@ -445,9 +449,9 @@ class ContextFitter:
             fitting.messages = list(answer.condensed)
             self.observed = replace(self.observed, failures=0, growth_needed=0)
 
-    def _truncate(self, fitting: _Fitting, kept: list[ApiMessage]) -> None:
-        """Reduce to the messages that were `kept`, or further, until the request fits. The head retains the facts of
-        removed messages if there is room for them. Raises ContextFull."""
+    def _truncate(self, fitting: _Fitting, kept_messages: list[ApiMessage]) -> None:
+        """Reduce to `kept_messages`, or further, until the request fits. The head retains the facts of removed messages
+        if there is room for them. Raises ContextFull."""
         head = self.builder.head(
             fitting.position.query,
             self.counter,
@@ -459,7 +463,7 @@ class ContextFitter:
         )
         for epoch in (rebuilt, fitting.epoch):
             before = epochs.with_epoch(epoch, fitting.messages)
-            after = epochs.with_epoch(epoch, kept)
+            after = epochs.with_epoch(epoch, kept_messages)
             if not fitting.target.limits.measure(after, self.counter).fits:
                 # from the beginning: the stubs of one truncation are not messages of the next
                 truncate_result = fitting.target.reduce(before, "truncate")

@@ -72,8 +72,8 @@ class Fallback:
         if not is_overload and (self._first is None or not cannot_be_used):
             return GoOn(None, failure)
         self._first = self._first or failure
-        other, changed = await self._change(model, failure)
-        return GoOn(other, self._first, (changed,))
+        other, change_event = await self._change(model, failure)
+        return GoOn(other, self._first, (change_event,))
 
     def _was_asked_once(self, model: ChatModel, failure: ProviderError) -> bool:
         """Return whether a failure that is no overload would have been answered by another request, if the model had

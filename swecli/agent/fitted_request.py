@@ -17,7 +17,7 @@ class StepPosition:
     interaction: int
     step: int  # of the interaction; 0: between turns
     query: str  # that the interaction answers
-    refused: bool = False
+    was_refused: bool = False
     """Whether the provider refused the step's last request as too long. Then no summary is requested: that request
     would be refused too."""
 
@@ -34,7 +34,7 @@ class FittedRequest:
         ApiMessage
     ]  # the turn continues from them, so that later requests only append
     size: RequestSize
-    counted: int  # our own count of the request's tokens, tools included
+    counted_tokens: int  # our own count of the request's tokens, tools included
     parts: PartSizes
     """What it consists of, by our own counts."""
     effects: tuple[Effect, ...] = ()

@@ -137,8 +137,8 @@ def _describe(result: ToolResult, output: str, limit: int, *, is_confined: bool)
     text = HeadTail(limit * 2 // 3, limit // 3)
     text.add(result.for_model)
     printed = strip_terminal_codes(output)
-    said = [line for line in printed.splitlines() if any(map(str.isalnum, line))]
-    line = said[-1] if said else f"exit code {code}"
+    lines = [line for line in printed.splitlines() if any(map(str.isalnum, line))]
+    line = lines[-1] if lines else f"exit code {code}"
     if code == TIMEOUT_CODE:
         line = result.for_model.partition("\n")[0]
     return CommandRun(

@@ -46,7 +46,7 @@ class LeftTurns:
         """Return the turns that the next request leaves out. As many are read as an outline can list, however long the
         session is."""
         session = self.session
-        numbers = self._left()
+        numbers = self._left_numbers()
         listed = numbers[-MAX_TURNS:]
         if not listed:
             return LeftOutline((), 0)
@@ -68,7 +68,7 @@ class LeftTurns:
         or if there is no room for all of it beside what else is sent."""
         self._sessions.require_current()
         self.session.resolve_turn(f"T{number}")
-        if number not in self._left():
+        if number not in self._left_numbers():
             raise BadInput(f"T{number} is sent with the next request anyway.")
         session = self.session
         agent = self._agent
@@ -98,7 +98,7 @@ class LeftTurns:
             raise BadInput(f"T{number} was not brought back.")
         self._sessions.context.leave_out(self.session, [number])
 
-    def _left(self) -> list[int]:
+    def _left_numbers(self) -> list[int]:
         """Return the numbers of the turns that are in the next request neither by the window nor pinned, ascending."""
         first, _ = self._agent.prepare("").request.window
         pins = set(self.session.context.pins)

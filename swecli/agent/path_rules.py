@@ -15,11 +15,11 @@ from swecli.values import dataclass
 
 def find_rules(bullets: Iterable[Bullet], files: Iterable[str]) -> list[Bullet]:
     """Return the strategies in use that are for one of these files, which are relative to the workspace."""
-    touched = [*files]
+    touched_files = [*files]
     return [
         bullet
         for bullet in bullets
-        if bullet.paths and bullet.is_live and any(_is_for(bullet, file) for file in touched)
+        if bullet.paths and bullet.is_live and any(_is_for(bullet, file) for file in touched_files)
     ]
 
 
@@ -35,7 +35,7 @@ class PathRules:
     """Tells a turn's model of the strategies for the files that its calls touch, each once."""
 
     sessions: SessionManager
-    _told: set[str] = field(default_factory=set)
+    _told_rules: set[str] = field(default_factory=set)
 
     def tell(self, call: ToolCall) -> list[str]:
         """Return a line for each strategy that the model must learn of with the result of a call. Records them as shown
@@ -45,10 +45,10 @@ class PathRules:
         if not files or session is None:
             return []
         rules = find_rules(session.playbook.bullets.values(), files)
-        rules = [rule for rule in rules if rule.id not in self._told]
+        rules = [rule for rule in rules if rule.id not in self._told_rules]
         if not rules:
             return []
-        self._told.update(rule.id for rule in rules)
+        self._told_rules.update(rule.id for rule in rules)
         self.sessions.add_shown([rule.id for rule in rules])
         return [
             f"Strategy [{rule.id}] for {', '.join(rule.paths)}: {quote_content(rule.prompt_text)}"

@@ -116,17 +116,22 @@ class _StoredCalls(CallRunner):
         self._agent = agent
 
     async def run(
-        self, calls: list[ToolCall], problems: dict[str, str], sent: Sequence[ApiMessage] = ()
+        self,
+        calls: list[ToolCall],
+        problems: dict[str, str],
+        sent_messages: Sequence[ApiMessage] = (),
     ) -> AsyncGenerator[Event, None]:
         step = self._agent.past.step
         self.used_ids.update(call.id for call in calls)
-        for call, stored in zip(calls, step.reply.tool_calls if step.reply else (), strict=False):
-            call.status = stored.status
-            call.error = stored.error
-            call.effects = stored.effects
-            result = INTERRUPTED_RESULT if stored.result is None else stored.result
+        for call, stored_call in zip(
+            calls, step.reply.tool_calls if step.reply else (), strict=False
+        ):
+            call.status = stored_call.status
+            call.error = stored_call.error
+            call.effects = stored_call.effects
+            result = INTERRUPTED_RESULT if stored_call.result is None else stored_call.result
             self._record(call, result)
-            has_finished = stored.status is CallStatus.FINISHED
+            has_finished = stored_call.status is CallStatus.FINISHED
             yield ToolFinished(call, call.name, ToolResult(has_finished, result))
         for line in step.steered:
             self._agent.steer(line)
@@ -175,7 +180,9 @@ class _ReplayAgent(Agent):
                     bullets[bullet.id] = replace(bullet, created_at=datetime.now(UTC))
             for earlier in turn.brought_back:
                 self.sessions.context.bring_back(session, earlier)
-            query = Query(turn.query, sent=turn.sent, images=turn.images, situation=turn.situation)
+            query = Query(
+                turn.query, sent_text=turn.sent_text, images=turn.images, situation=turn.situation
+            )
             prepared = self.builder.prepare(query, self.past, self.counter)
             events = [event async for event in self.run(prepared)]
             epoch = session.context.epoch

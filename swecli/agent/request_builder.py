@@ -64,7 +64,7 @@ class Query:
     attached: tuple[str, ...] = ()  # texts of other origin, such as piped input
     session: Session | None = None  # replaces the current one, for previews
     reopen: str = ""  # why a new epoch must begin
-    sent: str = ""  # the text with its @files as sent before, with `images` ("": read now)
+    sent_text: str = ""  # the text with its @files as sent before, with `images` ("": read now)
     images: tuple[Image, ...] = ()
     # names of this run's background commands: others are lost (None: a replay, which does not know them)
     jobs: frozenset[str] | None = None
@@ -99,7 +99,7 @@ class _Material:
     """What a request is made of, before anything is counted."""
 
     session: Session
-    sent: str  # the query with its @files and what is attached
+    sent_text: str  # the query with its @files and what is attached
     past: list[ApiMessage]  # what the request begins with if the current epoch continues
     conditions: OpeningConditions
     situation: tuple[SituationNote, ...]
@@ -180,12 +180,12 @@ class RequestBuilder:
         )
         self.sessions.playbook.refresh(session)  # another process may have changed it
         conditions = self.conditions(session, model)
-        text = query.sent or query.text
+        text = query.sent_text or query.text
         images = query.images
         files = tuple[Path, ...]()
         notices = tuple[str, ...]()
         expansion = None
-        if not query.sent:
+        if not query.sent_text:
             expansion = self.read_mentions(text, model, conditions.allowed)
         if expansion is not None:
             text = expansion.text
@@ -194,7 +194,7 @@ class RequestBuilder:
             notices = tuple(expansion.notes)
         return _Material(
             session=session,
-            sent="\n\n".join([text, *query.attached]),
+            sent_text="\n\n".join([text, *query.attached]),
             past=past_request(session),
             conditions=conditions,
             situation=query.situation or self._situation(query),
@@ -236,7 +236,7 @@ class RequestBuilder:
         select = partial(self._select, session, query.text, counter, material.files)
         selection = select(None if query.reopen else past)
         conditions = replace(material.conditions, reopen=query.reopen or selection.reopen)
-        opening = conditions.next_opening(session, material.sent, past, counter)
+        opening = conditions.next_opening(session, material.sent_text, past, counter)
         if opening is not None and not conditions.reopen and past:
             # the first selection was to extend the current epoch
             selection = select()
@@ -249,7 +249,7 @@ class RequestBuilder:
         excerpts, quoted = self._find_earlier(session, query.text, opening, model, counter)
         inputs = RequestInput(
             session=session,
-            enhanced_query=material.sent,
+            enhanced_query=material.sent_text,
             head=head,
             notes=(
                 *material.notes,
@@ -323,22 +323,27 @@ class RequestBuilder:
     ) -> Selection:
         """Select strategies for a query that mentions these files: for a new head, or to extend the request `past`."""
         while True:
-            sent = None
+            sent_bullets = None
             if past:
-                sent = SentBullets(*held_strategies(session, past, counter), new_strategy_line)
-            touched = [
+                sent_bullets = SentBullets(
+                    *held_strategies(session, past, counter), new_strategy_line
+                )
+            touched_files = [
                 str(file.relative_to(self.root)) for file in files if file.is_relative_to(self.root)
             ]
-            rules = self._rules_for(session, touched)
+            rules = self._rules_for(session, touched_files)
             request = SelectionRequest.of(
                 session,
                 query,
                 counter.count,
                 self.index,
                 self.settings,
-                for_files={*(rule.id for rule in rules), *(sent.ids if sent else ())},
+                for_files={
+                    *(rule.id for rule in rules),
+                    *(sent_bullets.ids if sent_bullets else ()),
+                },
             )
-            selection = request.select(sent)
+            selection = request.select(sent_bullets)
             if self.stale is None or not selection.bullets:
                 return selection
             anchors = self.stale.find(session, selection.bullets)
@@ -379,7 +384,9 @@ class RequestBuilder:
         # late: only two strategies can contradict each other
         from swecli.playbook.pairs import PairKind, find_open
 
-        held = [note for message in past for note in notes_of(message)] if opening is None else []
+        held_notes = (
+            [note for message in past for note in notes_of(message)] if opening is None else []
+        )
         pairs = find_open(session.get_playbook().bullets, self.sessions.turns)
         notes: list[Note] = []
         for pair in pairs:
@@ -387,7 +394,7 @@ class RequestBuilder:
                 continue
             names = f"[{pair.first}] and [{pair.second}]"
             note = TextNote(f"Strategies {names} contradict each other. {_ASK_WHICH}")
-            if note not in held:
+            if note not in held_notes:
                 notes.append(note)
         return notes
 
@@ -402,11 +409,15 @@ class RequestBuilder:
         """Find interactions that the query refers to and the request does not contain; return excerpts in a tenth of
         the model's window, and their numbers."""
         first, pinned = _find_sent(session, opening)
-        sent = {*pinned, *session.context.brought_back}
+        sent_interactions = {*pinned, *session.context.brought_back}
         if not self.settings.search_earlier or first - 1 <= len(pinned):
             return [], []
-        results = self.sessions.search_session(query, before=first, limit=_MAX_QUOTED + len(sent))
-        unsent = [result for result in results if result.interaction not in sent][:_MAX_QUOTED]
+        results = self.sessions.search_session(
+            query, before=first, limit=_MAX_QUOTED + len(sent_interactions)
+        )
+        unsent = [result for result in results if result.interaction not in sent_interactions][
+            :_MAX_QUOTED
+        ]
         if not unsent:
             return [], []
         taken_back: set[int] = set()
@@ -480,13 +491,13 @@ def _quote_brought_back(session: Session, opening: Opening | None) -> Iterator[N
 def _notes_on_undone(session: Session) -> Iterator[Note]:
     """Yield notes on what the user took back: of turns what they left, since the model sees them no more, and the
     pieces of those that it sees."""
-    for undone in session.undone:
-        if undone.standing:
-            turns = f"T{undone.first}"
-            if undone.last > undone.first:
-                turns = f"{turns} to T{undone.last}"
-            left = "; ".join(undone.standing)
-            yield TextNote(f"The user took back {turns}. Not taken back: {left}.")
+    for undone_turns in session.undone:
+        if undone_turns.standing:
+            turns = f"T{undone_turns.first}"
+            if undone_turns.last > undone_turns.first:
+                turns = f"{turns} to T{undone_turns.last}"
+            standing = "; ".join(undone_turns.standing)
+            yield TextNote(f"The user took back {turns}. Not taken back: {standing}.")
     for piece in reversed(session.undone_pieces):
         line = f"The user took back a piece of T{piece.turn}: {piece.description}."
         if piece.standing:
@@ -498,5 +509,5 @@ def _without_query(result: FoundInteraction, taken_back: Collection[int]) -> Fou
     """Remove the excerpts of the user's own words if these were taken back."""
     if result.interaction not in taken_back:
         return result
-    excerpts = tuple(excerpt for excerpt in result.excerpts if excerpt.where != "query")
+    excerpts = tuple(excerpt for excerpt in result.excerpts if excerpt.place != "query")
     return replace(result, excerpts=excerpts)

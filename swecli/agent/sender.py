@@ -35,7 +35,7 @@ class Outgoing:
     """A request to send."""
 
     request: ModelRequest
-    counted: int | None = None
+    counted_tokens: int | None = None
     """Our own count of its tokens, to be compared with the provider's. None: it is not compared."""
     parts: PartSizes = field(default_factory=dict)
     """What it consists of, in tokens by our own count; {}: it is not told."""
@@ -48,8 +48,8 @@ class Outgoing:
 class RequestSource(Protocol):
     """Makes the request to send, and a smaller one if it was too long for the provider."""
 
-    async def prepare(self, *, refused: bool) -> Outgoing:
-        """Return the request. `refused`: the last one was too long. Raises ContextFull."""
+    async def prepare(self, *, was_refused: bool) -> Outgoing:
+        """Return the request. `was_refused`: the last one was too long. Raises ContextFull."""
 
     def record_refusal(self, error: ContextOverflow) -> None:
         """Note that the last request was too long."""
@@ -99,7 +99,7 @@ class Sending:
         """Send the source's request and stream its answer. One that is too long for the provider is reduced and sent
         again. Raises ProviderError after the last attempt, and ContextFull."""
         for overflows in range(_MAX_OVERFLOWS + 1):
-            outgoing = await source.prepare(refused=overflows > 0)
+            outgoing = await source.prepare(was_refused=overflows > 0)
             for report in outgoing.reports:
                 if isinstance(report, RequestRecord):
                     self.keep(report)
@@ -194,8 +194,12 @@ class Sending:
         extra: JsonObject = {}
         if outgoing.parts:
             extra["parts"] = dict(outgoing.parts)
-        if outgoing.counted is not None and not self.estimated and not self.counter.estimated:
-            extra |= {"counted": outgoing.counted, "encoding": self.counter.encoding}
+        if (
+            outgoing.counted_tokens is not None
+            and not self.estimated
+            and not self.counter.estimated
+        ):
+            extra |= {"counted": outgoing.counted_tokens, "encoding": self.counter.encoding}
         _log.debug(
             "T%d step %d (%s): %s answered after %d ms: %s, %d calls, %s",
             self.interaction,
@@ -225,11 +229,15 @@ class Sending:
         reply = self.reply
         request = outgoing.request
         counter = self.counter
-        counted = outgoing.counted
-        if counted is None:
-            counted = counter.count_messages(request.messages) + counter.count_tools(request.tools)
+        counted_tokens = outgoing.counted_tokens
+        if counted_tokens is None:
+            counted_tokens = counter.count_messages(request.messages) + counter.count_tools(
+                request.tools
+            )
         arguments = "".join(str(call.parameters) for call in reply.calls)
-        return Usage(input=counted, output=counter.count(reply.text + reply.reasoning + arguments))
+        return Usage(
+            input=counted_tokens, output=counter.count(reply.text + reply.reasoning + arguments)
+        )
 
 
 async def send(

@@ -28,19 +28,19 @@ def task_result(event: Event | None, session: Session) -> ToolResult:
     if not isinstance(event, TurnFinished):
         raise ToolError("The task failed: it did not start")
     is_done = event.reason == "done"
-    changed = _changed_files(session)
+    changed_files = _changed_files(session)
     lines = [event.text or "(no answer)"]
     if not is_done:
         lines.append(f"[It was not finished: {event.reason}.]")
-    if changed:
-        lines.append(f"[It changed: {', '.join(changed)}]")
+    if changed_files:
+        lines.append(f"[It changed: {', '.join(changed_files)}]")
     early = "" if is_done else f" · not finished: {event.reason}"
     title = f"{pluralize(event.steps, 'request')}{early} · session {session.id[:13]}"
     return ToolResult(
         is_done,
         "\n".join(lines),
         Display(title, event.text),
-        effects=Effects(changed=changed) if changed else None,
+        effects=Effects(changed=changed_files) if changed_files else None,
     )
 
 

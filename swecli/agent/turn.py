@@ -115,9 +115,9 @@ class TurnRecord:
     def store_feedback(self, text: str) -> ChatMessage:
         """Store what a hook says to the running turn: the model reads it where the user would speak, but the user has
         said nothing."""
-        sent = f"{_FEEDBACK}\n{text}"
+        sent_text = f"{_FEEDBACK}\n{text}"
         return self.sessions.append(
-            ChatMessage(Role.USER, sent=sent, status=STEER, notes=disclaim_block(sent))
+            ChatMessage(Role.USER, sent=sent_text, status=STEER, notes=disclaim_block(sent_text))
         )
 
     def store_facts(self, message: ChatMessage) -> None:
@@ -138,7 +138,7 @@ class TurnRecord:
         strategies = turn.request.strategy_ids
         self.sessions.finish_interaction(
             outcome,
-            shown=strategies,
+            shown_names=strategies,
             cited=[name for name in strategies if f"[{name}]" in text],
             choice=turn.selection.to_json(),
         )
@@ -155,24 +155,24 @@ class TurnRecord:
             saving.cancel()  # a write in progress continues: it changes nothing that is finished
 
     async def _autosave(self, calls: CallRunner, state: TurnState) -> None:
-        stored = ""
+        stored_text = ""
         while (session := self.sessions.current_session) is not None:
             await asyncio.sleep(_AUTOSAVE_INTERVAL)
             outputs = calls.changed_outputs()
             partial = state.partial
-            if partial == stored and not outputs:
+            if partial == stored_text and not outputs:
                 continue
             after = session.messages[-1].id if session.messages else None
-            changed = None if partial == stored else partial
+            changed_text = None if partial == stored_text else partial
             unfinished = UnfinishedTurn(
-                session.id, session.interactions, changed, after or 0, outputs
+                session.id, session.interactions, changed_text, after or 0, outputs
             )
             try:
                 # in a thread: a slow disk must not block the stream
                 await asyncio.to_thread(self.sessions.save_unfinished, unfinished)
             except StoreError as error:  # the finished message is stored, or fails, by itself
                 _log.warning("could not store the unfinished turn: %s", error)
-            stored = partial
+            stored_text = partial
 
 
 def _reduced_event(row: Reduction) -> Event:

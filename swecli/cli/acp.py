@@ -33,8 +33,8 @@ class _Configurations:
     args: argparse.Namespace
 
     def of_session(self, folder: str, session: str | None) -> Start:
-        named = vars(self.args) | {"cwd": folder, "resume": session}
-        return replace(make_start(argparse.Namespace(**named)), attended=True)
+        arguments = vars(self.args) | {"cwd": folder, "resume": session}
+        return replace(make_start(argparse.Namespace(**arguments)), attended=True)
 
     def anywhere(self) -> Start:
         return configuration_of(self.args)
@@ -48,7 +48,7 @@ def _serve(args: argparse.Namespace) -> int:
     from swecli.headless.signals import until_signal
 
     async def run() -> int:
-        code, stopped = await until_signal(serve(_Configurations(args)))
-        return stopped or code or 0
+        code, signal_code = await until_signal(serve(_Configurations(args)))
+        return signal_code or code or 0
 
     return run_event_loop(run())

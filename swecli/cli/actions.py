@@ -91,12 +91,12 @@ class ShellFace(Face):
     async def confirm(self, question: str, yes: str = "yes", no: str = "no") -> bool:
         return self.agrees
 
-    def confirm_deletion(self, named: str) -> bool:
+    def confirm_deletion(self, name: str) -> bool:
         if self.agrees:
             return True
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError(f"{named} would be deleted permanently.", f"Pass {YES} to do it.")
-        sys.stderr.write(f"Delete {named} permanently? [y/N] ")
+            raise UsageError(f"{name} would be deleted permanently.", f"Pass {YES} to do it.")
+        sys.stderr.write(f"Delete {name} permanently? [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -104,7 +104,7 @@ class ShellFace(Face):
         # late: only work that takes time is waited for
         from swecli.headless.signals import until_signal
 
-        result, self.stopped = await until_signal(work)
+        result, self.signal_code = await until_signal(work)
         return result
 
 
@@ -187,12 +187,12 @@ def run_action(
     action: Action, args: argparse.Namespace, face: ShellFace | None = None
 ) -> ActionResult:
     """Run an action on what the arguments name. Raises SwecliError."""
-    asked = read_invocation(action, args)
+    invocation = read_invocation(action, args)
     face = face or ShellFace()
-    face.agrees = YES in asked.flags
-    args.json = args.json or asked.value(FORMAT) not in _TEXT_FORMATS
+    face.agrees = YES in invocation.flags
+    args.json = args.json or invocation.value(FORMAT) not in _TEXT_FORMATS
     with _OPENERS[action.needs](args) as subject:
-        result = action.run(subject, replace(asked, face=face))
+        result = action.run(subject, replace(invocation, face=face))
         if isinstance(result, ActionResult):
             return result
         # late: most actions need no event loop, whose modules take a sixth of their time
@@ -333,8 +333,8 @@ def _open_learning(
             sessions, settings, load_prompt("reflect"), instructions, send
         )
         waits = settings.reflect_with_model and not asks_model
-        missing = "it is asked in the next session" if waits else ""
-        learning.reflector = replace(learning.reflector, model=model, missing=missing)
+        missing_reason = "it is asked in the next session" if waits else ""
+        learning.reflector = replace(learning.reflector, model=model, missing_reason=missing_reason)
         yield learning
 
 

@@ -54,9 +54,9 @@ complete -c swecli -f -a '(__swecli_words)'
 
 
 @Action(Need.NOTHING, Words("[WORD]", shell_name="WORD"), in_session=False)
-def words(_: None, asked: Invocation) -> ActionResult:
+def words(_: None, invocation: Invocation) -> ActionResult:
     """List the completions of the last word, for these scripts"""
-    completions = list(_complete(list(asked.words) or [""]))
+    completions = list(_complete(list(invocation.words) or [""]))
     lines = tuple(f"{word}  {description}" for word, description in completions)
     text = "".join(f"{word}\t{description}\n" for word, description in completions)
     return ActionResult(dict(completions), lines, exact=text)
@@ -71,7 +71,7 @@ def _declare_script(shell: str) -> Action:
         in_session=False,
         name=shell,
         help=f"Print the completion script for {shell}",
-        run=lambda _, asked: result,
+        run=lambda _, invocation: result,
     )
 
 
@@ -88,36 +88,36 @@ offer(
 
 def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield completions of the last word after `swecli`, with descriptions; none where a file or other value fits."""
-    *before, typed = words
+    *before, prefix = words
     parser: argparse.ArgumentParser = Parser.for_run()
     if before and before[0] in SUBCOMMANDS:
         parser = Parser.for_subcommand(before[0])
     elif not before:
-        yield from ((name, "") for name in SUBCOMMANDS if name.startswith(typed))
+        yield from ((name, "") for name in SUBCOMMANDS if name.startswith(prefix))
     for word in before:
         parser = _action_parsers(parser).get(word, parser)
     flag = parser._option_string_actions.get(before[-1]) if before else None
     if flag is not None and flag.nargs != 0:
         if flag.metavar == SESSION_NAME:
-            yield from _complete_sessions(typed)
-        yield from ((value, "") for value in _values_of(flag) if value.startswith(typed))
+            yield from _complete_sessions(prefix)
+        yield from ((value, "") for value in _values_of(flag) if value.startswith(prefix))
         return
     if before in (["config", "get"], ["config", "set"]):
         for name, setting in SETTINGS.items():
-            if name.startswith(typed):
+            if name.startswith(prefix):
                 yield name, setting.doc
     if before[:2] == ["config", "set"] and len(before) == 3 and before[2] in SETTINGS:
         values = SETTINGS[before[2]].choices
-        yield from ((value, "") for value in values if value.startswith(typed))
+        yield from ((value, "") for value in values if value.startswith(prefix))
     for name, action_parser in _action_parsers(parser).items():
-        if name.startswith(typed):
+        if name.startswith(prefix):
             yield name, action_parser.description or ""
     for argument in parser._actions:
         names_session = argument.metavar == SESSION_NAME and not argument.option_strings
-        if names_session and typed[:1] != "-":
-            yield from _complete_sessions(typed)
-        for name in argument.option_strings if typed.startswith("-") else ():
-            if name.startswith(typed) and name.startswith("--"):
+        if names_session and prefix[:1] != "-":
+            yield from _complete_sessions(prefix)
+        for name in argument.option_strings if prefix.startswith("-") else ():
+            if name.startswith(prefix) and name.startswith("--"):
                 yield name, " ".join((argument.help or "").replace("%%", "%").split())
 
 
@@ -135,7 +135,7 @@ def _values_of(flag: argparse.Action) -> list[str]:
     return [str(choice) for choice in flag.choices or ()]
 
 
-def _complete_sessions(typed: str) -> Iterator[tuple[str, str]]:
+def _complete_sessions(prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the ids of the newest sessions, with their titles; none if there is no database that can be read."""
     # late: only where a session fits
     from swecli.cli.subcommands import open_sessions
@@ -146,7 +146,7 @@ def _complete_sessions(typed: str) -> Iterator[tuple[str, str]]:
     except SwecliError:
         return
     for session in newest:
-        if session.id.startswith(typed):
+        if session.id.startswith(prefix):
             yield session.id, session.shown_title
 
 

@@ -91,18 +91,18 @@ def _read_prompt(start: Start, *, is_stream: bool, is_needed: bool = True) -> Pr
         raise BadInput("There is no stdout: the answer would be lost.", "Name a file: > answer.txt")
     is_terminal = os.isatty(0)
     piped = ""
-    typed = start.prompt.strip()
+    prompt_text = start.prompt.strip()
     if is_stream and is_terminal:
         raise UsageError(
             "--input-format stream-json reads from a pipe.", "Pipe one JSON object a line in."
         )
     if not is_stream and not is_terminal:
         piped = read_piped(
-            0, lambda line: print(line, file=sys.stderr), is_needed=is_needed and not typed
+            0, lambda line: print(line, file=sys.stderr), is_needed=is_needed and not prompt_text
         )
-    if is_needed and not (is_stream or typed or piped):
+    if is_needed and not (is_stream or prompt_text or piped):
         raise BadInput("There is no prompt.", 'Give one: swecli -p "list files", or pipe it in.')
-    prompt = Prompt(start.prompt, piped) if typed else Prompt(piped)
+    prompt = Prompt(start.prompt, piped) if prompt_text else Prompt(piped)
     refuse_command(prompt.text)
     return prompt
 

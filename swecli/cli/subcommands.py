@@ -107,9 +107,9 @@ def _resume(sessions: SessionManager, directory: Path, ref: str | None) -> None:
     except BadInput:
         if ref:
             raise
-        here = Session(id="", working_directory=str(directory), project=place.project)
-        here.subfolder = place.subfolder
-        sessions.use(here)
+        session = Session(id="", working_directory=str(directory), project=place.project)
+        session.subfolder = place.subfolder
+        sessions.use(session)
 
 
 @contextmanager

@@ -27,18 +27,18 @@ _FOLDER = "swecli-tutorial"
     (Flag("--make", "only make the project"),),
     in_session=False,
 )
-def tutorial(start: Start, asked: Invocation) -> ActionResult:
+def tutorial(start: Start, invocation: Invocation) -> ActionResult:
     """Try swecli in ten minutes, offline: a small project, and fourteen lines that Tab fills in"""
-    only_makes = "--make" in asked.flags
+    only_makes = "--make" in invocation.flags
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if not (only_makes or is_terminal):
         raise UsageError("This is not a terminal.", "Start it in one, or add --make.")
-    folder = asked.file(asked.text or _FOLDER)
+    folder = invocation.file(invocation.text or _FOLDER)
     make_project(folder)
     if not only_makes:
         return ActionResult(None, code=_begin_session(start, folder.resolve()))
-    here = process_folder()
-    target = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    current_folder = process_folder()
+    target = folder.relative_to(current_folder) if folder.is_relative_to(current_folder) else folder
     line = f"Made {' and '.join(FILES)} in {target}. Next: cd {target}"
     return ActionResult({"folder": str(folder)}, (line,))
 
@@ -54,7 +54,7 @@ def _begin_session(start: Start, folder: Path) -> int:
     database = str(tutorials / f"{uuid7()}.db")
     configured = replace(configured, settings=replace(configured.settings, db=database))
     reason = "the answers are recorded ones, everything else is real"
-    choice = replace(choose_model(configured.settings, configured.environ), why=reason)
+    choice = replace(choose_model(configured.settings, configured.environ), reason=reason)
     # late: --help and --make need no line editor
     from swecli.repl.repl import REPL
 

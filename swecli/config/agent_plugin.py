@@ -25,7 +25,7 @@ SCHEMA = f"{_SCHEMAS}plugin.schema.json"
 _MCP_SCHEMA = f"{_SCHEMAS}mcp.schema.json"
 _MCP = "mcp.json"
 _TEXTS = ("version", "description", "homepage", "repository", "license")
-_KNOWN = frozenset({"$schema", "name", "author", "keywords", "extensions", *_TEXTS})
+_KNOWN_FIELDS = frozenset({"$schema", "name", "author", "keywords", "extensions", *_TEXTS})
 _OF_AUTHOR = frozenset({"name", "email", "url"})
 _OF_PROGRAM = frozenset({"type", "command", "args", "env", "cwd"})
 _OF_SERVICE = frozenset({"type", "url", "headers"})
@@ -38,21 +38,22 @@ def check_manifest(manifest: JsonObject) -> list[str]:
     BadInput for another version, and for a field of another type."""
     schema = manifest.get("$schema")
     if schema != SCHEMA:
-        shown = one_line(json.dumps(schema), 120)
+        schema_text = one_line(json.dumps(schema), 120)
         raise BadInput(
-            f"plugin.json is for {shown}, which is not known.", f"Known: {json.dumps(SCHEMA)}."
+            f"plugin.json is for {schema_text}, which is not known.",
+            f"Known: {json.dumps(SCHEMA)}.",
         )
     for field in _TEXTS:
         if not isinstance(manifest.get(field, ""), str):
             raise BadInput(f"plugin.json: {field} is not a text.")
     keywords = manifest.get("keywords", [])
-    if not isinstance(keywords, list) or not all(isinstance(one, str) for one in keywords):
+    if not isinstance(keywords, list) or not all(isinstance(item, str) for item in keywords):
         raise BadInput("plugin.json: keywords is not a list of texts.")
     author = manifest.get("author", {})
     if not _are_texts(author) or not _OF_AUTHOR.issuperset(author):
         raise BadInput("plugin.json: author is not an object with the texts name, email and url.")
     unused: list[str] = []
-    if unknown := [field for field in manifest if field not in _KNOWN]:
+    if unknown := [field for field in manifest if field not in _KNOWN_FIELDS]:
         names = one_line(", ".join(unknown), 300)
         unused.append(f"fields of plugin.json that its format does not have: {names}")
     extensions = manifest.get("extensions", {})
@@ -93,8 +94,8 @@ def _entries_of(value: Json) -> Mapping[str, Json]:
     if not isinstance(value, dict) or value.keys() != {"$schema", "mcpServers"}:
         raise ValueError("it is not an object with exactly $schema and mcpServers")
     if value["$schema"] != _MCP_SCHEMA:
-        shown = one_line(json.dumps(value["$schema"]), 120)
-        raise ValueError(f"it is for {shown}, and plugin.json for 1.0.0")
+        schema_text = one_line(json.dumps(value["$schema"]), 120)
+        raise ValueError(f"it is for {schema_text}, and plugin.json for 1.0.0")
     servers = value["mcpServers"]
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is not an object")
@@ -172,4 +173,4 @@ def _is_loopback(host: str) -> bool:
 
 
 def _are_texts(value: Json) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())

@@ -35,7 +35,7 @@ class InstructionFiles:
     beside: tuple[Path, ...] = ()
 
     @property
-    def all(self) -> tuple[Path, ...]:
+    def all_files(self) -> tuple[Path, ...]:
         return (*self.choices, *self.beside)
 
     def without(self, files: Collection[Path]) -> InstructionFiles:
@@ -58,7 +58,9 @@ class InstructionFiles:
         for name in sorted(names):
             if name.lower() in ALL_NAMES:
                 by_lower.setdefault(name.lower(), []).append(name)
-        choices = [folder / name for wanted in _NAMES for name in by_lower.get(wanted, ())]
+        choices = [
+            folder / name for wanted_name in _NAMES for name in by_lower.get(wanted_name, ())
+        ]
         return cls(tuple(choices), tuple(folder / name for name in by_lower.get(_BESIDE, ())))
 
     @classmethod
@@ -116,10 +118,10 @@ def resolve_import(path: str, file: Path) -> Path:
 
 def find_imports(file: Path, root: Path) -> list[Path]:
     """Return the files below `root` that a file imports, and those that these import. Raises nothing."""
-    waiting = [(file, MAX_DEPTH)]
+    pending = [(file, MAX_DEPTH)]
     imported: dict[Path, None] = {}
-    while waiting:
-        importing, depth = waiting.pop(0)
+    while pending:
+        importing, depth = pending.pop(0)
         text = ""
         with suppress(OSError):
             text = decode_text(read_regular(importing))
@@ -131,5 +133,5 @@ def find_imports(file: Path, root: Path) -> list[Path]:
                 is_new = target not in imported and target != file
                 if is_new and target.is_relative_to(root) and target.is_file():
                     imported[target] = None
-                    waiting.append((target, depth - 1))
+                    pending.append((target, depth - 1))
     return [*imported]

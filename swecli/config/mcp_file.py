@@ -163,21 +163,21 @@ def read_entry(name: str, entry: Json) -> ServerEntry:
             f"the MCP server {name} has the type {one_line(str(entry['type']), 40)!r}",
             "Types: stdio (with command), http (with url)",
         )
-    read = _Reader(name, entry)
+    reader = _Reader(name, entry)
     if is_program:
         return ServerEntry(
             name,
-            command=read.text("command"),
-            args=read.texts("args"),
-            env=read.pairs("env"),
-            network=read.flag("network", default=False),
-            sandbox=read.flag("sandbox", default=True),
+            command=reader.text("command"),
+            args=reader.texts("args"),
+            env=reader.pairs("env"),
+            network=reader.flag("network", default=False),
+            sandbox=reader.flag("sandbox", default=True),
         )
-    url = read.text("url")
+    url = reader.text("url")
     if not url.startswith(("http://", "https://", "${")):
         raise ConfigError(f"the MCP server {name} has no http or https address as its url")
     return ServerEntry(
-        name, url=url, headers=read.pairs("headers"), client=_read_client(name, entry)
+        name, url=url, headers=reader.pairs("headers"), client=_read_client(name, entry)
     )
 
 
@@ -188,9 +188,9 @@ def _read_client(name: str, entry: JsonObject) -> RegisteredClient | None:
     value = entry["oauth"]
     if not isinstance(value, dict):
         raise ConfigError(f"the MCP server {name}: oauth is not an object")
-    read = _Reader(f"{name}: oauth", value)
-    secret = read.text("clientSecret") if "clientSecret" in value else ""
-    return RegisteredClient(read.text("clientId"), secret, read.port("callbackPort"))
+    reader = _Reader(f"{name}: oauth", value)
+    secret = reader.text("clientSecret") if "clientSecret" in value else ""
+    return RegisteredClient(reader.text("clientId"), secret, reader.port("callbackPort"))
 
 
 class _Reader:

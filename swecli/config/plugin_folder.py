@@ -26,7 +26,7 @@ _SAYS_NOTHING = frozenset(
     {"$schema", "name", "version", "description", "author", "homepage", "repository", "license"}
     | {"keywords", "displayName", "strict", "defaultEnabled"}
 )
-_READ = frozenset({"skills", "commands", "hooks", "mcpServers"})
+_READ_FIELDS = frozenset({"skills", "commands", "hooks", "mcpServers"})
 _AGENTS = "agents"
 
 
@@ -102,11 +102,11 @@ class _ClaudeReader:
 
     def read(self, fallback_name: str) -> PluginFolder:
         """Return what the folder brings. Raises BadInput."""
-        named: Json = fallback_name
+        given_name: Json = fallback_name
         if (self._root / CLAUDE_MANIFEST).exists():
             self._manifest = _read_object(self._root, CLAUDE_MANIFEST)
-            named = self._manifest.get("name")
-        name = _name_of(named, CLAUDE_MANIFEST)
+            given_name = self._manifest.get("name")
+        name = _name_of(given_name, CLAUDE_MANIFEST)
         skills = [file for folder in self._places("skills") for file in _skills_at(folder)]
         commands = tuple(self._commands())
         hooks = tuple(self._hooks())
@@ -151,21 +151,23 @@ class _ClaudeReader:
         """Yield the usual place of a field and those that the manifest adds."""
         yield self._root / field
         for value in _listed(self._manifest.get(field)):
-            if path := self._named(field, value):
+            if path := self._named_path(field, value):
                 yield path
 
-    def _named(self, field: str, value: Json) -> Path | None:
+    def _named_path(self, field: str, value: Json) -> Path | None:
         """Return a path in the folder that the manifest names; None, with a line on it, if that is none."""
-        shown = one_line(json.dumps(value), 80)
+        value_text = one_line(json.dumps(value), 80)
         if not isinstance(value, str) or not value.startswith("./"):
-            self._problems.append(f"{field} {shown} is not used: it is no path that begins with ./")
+            self._problems.append(
+                f"{field} {value_text} is not used: it is no path that begins with ./"
+            )
             return None
         path = self._root / value
         if not is_inside(path, self._root):
-            self._problems.append(f"{field} {shown} is not used: it leads out of the folder")
+            self._problems.append(f"{field} {value_text} is not used: it leads out of the folder")
             return None
         if not path.exists():
-            self._problems.append(f"{field} {shown} is not used: there is no such file")
+            self._problems.append(f"{field} {value_text} is not used: there is no such file")
             return None
         return path
 
@@ -176,7 +178,7 @@ class _ClaudeReader:
             if isinstance(value, dict):
                 whole = value if "hooks" in value else {"hooks": value}
                 yield CLAUDE_MANIFEST, json.dumps(whole).encode()
-            elif path := self._named("hooks", value):
+            elif path := self._named_path("hooks", value):
                 name = path.relative_to(self._root).as_posix()
                 if name != usual:
                     yield from self._file(name)
@@ -189,13 +191,13 @@ class _ClaudeReader:
             if isinstance(value, dict):
                 data = json.dumps({"mcpServers": value}).encode()
                 files.append(parse_servers(data, CLAUDE_MANIFEST))
-            elif path := self._named("mcpServers", value):
+            elif path := self._named_path("mcpServers", value):
                 name = path.relative_to(self._root).as_posix()
                 if name != usual:
                     files += [
                         parse_servers(_with_key(data), name) for name, data in self._file(name)
                     ]
-        servers = {name: one for file in reversed(files) for name, one in file.servers.items()}
+        servers = {name: entry for file in reversed(files) for name, entry in file.servers.items()}
         return McpFile(servers, tuple(line for file in files for line in file.problems))
 
     def _file(self, name: str) -> Iterator[tuple[str, bytes]]:
@@ -215,8 +217,8 @@ class _ClaudeReader:
         if agents:
             names = one_line(", ".join(agents), 300)
             self._unused.append(f"agents are not carried: {names}")
-        known = _SAYS_NOTHING | _READ | ({_AGENTS} if agents else set())
-        unknown = [field for field in self._manifest if field not in known]
+        known_fields = _SAYS_NOTHING | _READ_FIELDS | ({_AGENTS} if agents else set())
+        unknown = [field for field in self._manifest if field not in known_fields]
         if unknown:
             names = one_line(", ".join(unknown), 300)
             self._unused.append(f"fields of {CLAUDE_MANIFEST} that say nothing here: {names}")
@@ -234,8 +236,8 @@ def _with_key(data: bytes) -> bytes:
 
 def _skills_at(place: Path) -> list[Path]:
     """Return the skills in a folder, or the one that it is itself."""
-    own = place / "SKILL.md"
-    return [own] if own.exists() else skill_files_in(place)
+    skill_file = place / "SKILL.md"
+    return [skill_file] if skill_file.exists() else skill_files_in(place)
 
 
 def _commands_at(place: Path) -> list[Path]:
@@ -278,8 +280,8 @@ def _name_of(value: Json, file: str) -> str:
     """Return a valid name. Raises BadInput."""
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
-    shown = one_line(json.dumps(value), 80)
+    value_text = one_line(json.dumps(value), 80)
     raise BadInput(
-        f"{file}: the name {shown} of the plug-in is invalid.",
+        f"{file}: the name {value_text} of the plug-in is invalid.",
         "Use at most 64 lower-case letters, digits, single - and single dots.",
     )

@@ -106,13 +106,13 @@ class Plugin:
         entry = replace(entry, network=network, sandbox=entry.sandbox and not self.approval.outside)
         if not self.is_literal:
             return entry.map(lambda text: fill_in(text, self.variables))
-        known = {name: self.variables[name] for name in _OF_AGENT_PLUGINS}
+        variables = {name: self.variables[name] for name in _OF_AGENT_PLUGINS}
         # a program, an address and its headers have no variables in this format
         return replace(
             entry,
-            args=tuple(fill_in(text, known) for text in entry.args),
-            env={name: fill_in(text, known) for name, text in entry.env.items()},
-            cwd=str(self.root / fill_in(entry.cwd, known)) if entry.cwd else "",
+            args=tuple(fill_in(text, variables) for text in entry.args),
+            env={name: fill_in(text, variables) for name, text in entry.env.items()},
+            cwd=str(self.root / fill_in(entry.cwd, variables)) if entry.cwd else "",
         )
 
 
@@ -132,7 +132,7 @@ class Plugins:
         return next((plugin for plugin in self.plugins if plugin.name == name), None)
 
 
-NONE = Plugins()
+NO_PLUGINS = Plugins()
 
 
 def copy_of(paths: Paths, name: str, tree: PluginTree) -> Path:
@@ -149,7 +149,7 @@ def data_of(paths: Paths, name: str) -> Path:
 def read_plugins(paths: Paths) -> Plugins:
     """Return the plug-ins that are used. A copy is hashed once in a run. Never raises for a file."""
     if not may_have_plugins(paths):
-        return NONE
+        return NO_PLUGINS
     approved = TrustLedger.find(paths).trust_in(plugins_folder(paths)).plugins
     plugins: list[Plugin] = []
     unusable: dict[str, str] = {}

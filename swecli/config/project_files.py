@@ -48,14 +48,14 @@ def find_instructions(cwd: Path) -> list[Path]:
     root = project_root(cwd)
     files: dict[Path, None] = {}
     for folder in folders_down_to(cwd, root):
-        for file in InstructionFiles.of(folder).all:
+        for file in InstructionFiles.of(folder).all_files:
             files |= dict.fromkeys((file, *find_imports(file, root)))
     return [*files]
 
 
 def folders_down_to(folder: Path, root: Path) -> list[Path]:
     """Return the folders from a root down to a folder in it, both included; none if it is not in it."""
-    return [one for one in reversed((folder, *folder.parents)) if one.is_relative_to(root)]
+    return [path for path in reversed((folder, *folder.parents)) if path.is_relative_to(root)]
 
 
 def find_skill_files(root: Path) -> list[Path]:

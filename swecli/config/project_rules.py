@@ -31,8 +31,8 @@ class ProjectRules:
 
     def _without(self, rule: str) -> tuple[str, ...]:
         """Return the other rules of the folder as the file holds them now: another program may have changed it."""
-        stored = self._read().get(self._folder, ())
-        return tuple(other for other in stored if other != rule)
+        stored_rules = self._read().get(self._folder, ())
+        return tuple(other for other in stored_rules if other != rule)
 
     def writable_file(self) -> str:
         """Return the file's name, or "" if its folder is not writable."""

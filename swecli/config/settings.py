@@ -550,19 +550,19 @@ def _is_allowed_in_project(setting: Setting, value: Any, present: Any) -> bool:
     return present is None or bool(value <= present)  # of numbers, the smaller is the stricter
 
 
-def _apply(settings: Settings, changed: Mapping[str, Any], layer: str) -> Settings:
+def _apply(settings: Settings, changes: Mapping[str, Any], layer: str) -> Settings:
     """Return the settings with the values of a layer."""
-    values = dict(changed)
+    values = dict(changes)
     for name in ("ask", "deny"):  # these accumulate: a later layer cannot remove a rule
-        if name in changed:
-            rules_of_both = (*getattr(settings, name), *changed[name])
+        if name in changes:
+            rules_of_both = (*getattr(settings, name), *changes[name])
             values[name] = tuple(dict.fromkeys(rules_of_both))
 
     # each rule has its own origin, because rules of several layers add up
     rules = [
-        f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in changed.get(name, ())
+        f"{name}: {rule}" for name in ("allow", "ask", "deny") for rule in changes.get(name, ())
     ]
-    origins = settings.origins | dict.fromkeys([*changed, *rules], layer)
+    origins = settings.origins | dict.fromkeys([*changes, *rules], layer)
     return replace(settings, **values, origins=origins)
 
 

@@ -60,11 +60,11 @@ def edit_setting(text: str, name: str, value: Any) -> str:
         document.pop(name, None)
     else:
         document[name] = tomlkit.value(format_toml(value))
-    changed = document.as_string()
+    changed_text = document.as_string()
     has_windows_lines = 0 < text.count("\n") == text.count("\r\n")
     if has_windows_lines:
-        changed = changed.replace("\r\n", "\n").replace("\n", "\r\n")
-    return changed
+        changed_text = changed_text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return changed_text
 
 
 def format_toml(value: Any) -> str:

@@ -76,9 +76,9 @@ def _shared_git_folder(root: Path) -> Path | None:
     link = root / ".git"
     try:
         git_folder = link if link.is_dir() else _follow(root, link)
-        named = git_folder / "commondir"  # only that of a further work tree has one
-        if named.exists():
-            git_folder = git_folder / _read_line(named)
+        common_folder_file = git_folder / "commondir"  # only that of a further work tree has one
+        if common_folder_file.exists():
+            git_folder = git_folder / _read_line(common_folder_file)
         git_folder = git_folder.resolve()
         is_usable = (git_folder / "HEAD").is_file() and (git_folder / "objects").is_dir()
     except (OSError, RuntimeError, ValueError):  # circular links, a NUL in a name

@@ -14,8 +14,8 @@ def quote_turn(number: int, messages: Iterable[ChatMessage]) -> BroughtBackNote:
     folder, mode and strategies are out of date, and a picture is only named."""
     lines: list[str] = []
     for message in messages:
-        for sent in message.to_api():
-            lines += _quote_message(sent)
+        for api_message in message.to_api():
+            lines += _quote_message(api_message)
     return BroughtBackNote(number, "\n".join(lines))
 
 
@@ -44,5 +44,7 @@ def brings_back(message: ApiMessage) -> bool:
 def _without_note(message: ApiMessage) -> ApiMessage:
     if not brings_back(message):
         return message
-    kept: list[Note] = [note for note in notes_of(message) if not isinstance(note, BroughtBackNote)]
-    return with_fields(message, {"notes": kept})
+    kept_notes: list[Note] = [
+        note for note in notes_of(message) if not isinstance(note, BroughtBackNote)
+    ]
+    return with_fields(message, {"notes": kept_notes})

@@ -143,8 +143,8 @@ class RequestLimits:
         limits = [limit for limit in (self.limit, self.start) if limit]
         if not limits:
             return True
-        sent = [as_sent(message) for message in messages]
-        request = json.dumps([sent, [spec.to_api() for spec in specs]])
+        sent_messages = [as_sent(message) for message in messages]
+        request = json.dumps([sent_messages, [spec.to_api() for spec in specs]])
         tokens = len(request) / _BYTES_PER_TOKEN * max(1.0, self.scale)
         return tokens <= min(limits) / 2
 

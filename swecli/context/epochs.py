@@ -48,8 +48,10 @@ class SummarySpan:
         running = [message for message in messages if interaction_of(message) == interaction]
         replies = [i for i, message in enumerate(running) if message["role"] == "assistant"]
         dropped = running[1 : replies[-1]] if replies else []
-        kept = {interaction, *pins}
-        older = [message for message in messages[1:] if interaction_of(message) not in kept]
+        kept_interactions = {interaction, *pins}
+        older = [
+            message for message in messages[1:] if interaction_of(message) not in kept_interactions
+        ]
         if not dropped and not older:
             return None
         # an unanswered query is not part of the conversation to summarise
@@ -82,8 +84,10 @@ class SummarySpan:
             began=number + 1,
         )
         dropped = Edits(self.dropped)
-        kept = [message for message in self.messages if interaction_of(message) in (*pins, number)]
-        messages = normalize_keyed(dropped.apply(with_epoch(epoch, kept)))
+        kept_messages = [
+            message for message in self.messages if interaction_of(message) in (*pins, number)
+        ]
+        messages = normalize_keyed(dropped.apply(with_epoch(epoch, kept_messages)))
         return epoch, context.merge_edits(number, dropped), messages
 
     @property

@@ -61,7 +61,7 @@ _SHRINK_ORDER = (
 class ReducedMessages:
     """The effect of one method."""
 
-    how: ReductionMethod
+    method: ReductionMethod
     messages: list[ApiMessage]
     edits: Edits  # that lead to the messages
     before: int  # tokens
@@ -104,11 +104,15 @@ class RequestReducer:
         return self.compare(messages, current, method, detail) if detail else None
 
     def compare(
-        self, before: list[ApiMessage], after: list[ApiMessage], how: ReductionMethod, detail: str
+        self,
+        before: list[ApiMessage],
+        after: list[ApiMessage],
+        method: ReductionMethod,
+        detail: str,
     ) -> ReducedMessages:
         """Return the result of a reduction that led from one list of keyed messages to the other."""
         return ReducedMessages(
-            how=how,
+            method=method,
             messages=after,
             edits=diff_messages(before, after),
             before=self.limits.measure(before, self.counter).tokens,
@@ -240,8 +244,8 @@ def _unpinned_versions(
 
 def describe_truncation(before: list[ApiMessage], after: list[ApiMessage]) -> str:
     """Return the line for the user on a truncation of keyed messages: stubs between them do not count."""
-    kept = {key_of(message) for message in after}
-    removed = sum(key_of(message) not in kept for message in before)
+    kept_keys = {key_of(message) for message in after}
+    removed = sum(key_of(message) not in kept_keys for message in before)
     return f"{removed} old messages left out"
 
 
@@ -258,40 +262,40 @@ def _clear_old_results(messages: list[ApiMessage], keep: int) -> tuple[list[ApiM
     results = [(i, message) for i, message in enumerate(messages) if message["role"] == "tool"]
     replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     step = replies[-1] if replies else len(messages)
-    kept = max(0, len(results) - keep)
-    changed = list(messages)
+    clear_count = max(0, len(results) - keep)
+    changed_messages = list(messages)
     count = 0
-    for i, result in results[:kept]:
+    for i, result in results[:clear_count]:
         text = result["content"]
         if i < step and len(text) > _WORTH_CLEARING:  # a stub is shorter
             name = _strip_signature(result["tool_call_id"])
             stub = (
                 f"{_CLEARED}a result of {len(text)} characters. read_result {name} gives it back.]"
             )
-            changed[i] = with_fields(result, {"content": stub})
+            changed_messages[i] = with_fields(result, {"content": stub})
             count += 1
-    return changed, count
+    return changed_messages, count
 
 
 def _clear_old_pictures(messages: list[ApiMessage]) -> tuple[list[ApiMessage], int]:
     """Remove the pictures of all user messages except the newest, each with a note in their place. Returns the messages
     and the number of pictures."""
-    changed = list(messages)
+    changed_messages = list(messages)
     count = 0
     for i, message in enumerate(messages[: _newest_query(messages)]):
         pictures = images_of(message)
         if pictures:
             text = f"{_CLEARED}its pictures are left out.]\n\n{message['content']}"
-            changed[i] = with_fields(message, {"images": [], "content": text})
+            changed_messages[i] = with_fields(message, {"images": [], "content": text})
             count += len(pictures)
-    return changed, count
+    return changed_messages, count
 
 
 def _shrink_texts(messages: list[ApiMessage], role: str, max_length: int) -> list[ApiMessage]:
     """Cut the texts of one role to `max_length` characters: tool results; the assistant's texts and the strings in its
     calls' arguments; or all user messages except the newest."""
     newest = _newest_query(messages)
-    changed = list(messages)
+    changed_messages = list(messages)
     for i, message in enumerate(messages):
         if message["role"] != role or (role == "user" and i >= newest):
             continue
@@ -299,15 +303,15 @@ def _shrink_texts(messages: list[ApiMessage], role: str, max_length: int) -> lis
         call_id = _strip_signature(call_id_of(message))
         shortened = _cut_text(text, max_length, call_id)
         if shortened != text:
-            changed[i] = with_fields(message, {"content": shortened})
+            changed_messages[i] = with_fields(message, {"content": shortened})
             if notes_of(message):
                 # cut with the text: what they told is told again
-                changed[i] = with_fields(changed[i], {"notes": []})
+                changed_messages[i] = with_fields(changed_messages[i], {"notes": []})
         if calls := calls_of(message):
-            changed[i] = with_fields(
-                changed[i], {"tool_calls": [_cut_call(call, max_length) for call in calls]}
+            changed_messages[i] = with_fields(
+                changed_messages[i], {"tool_calls": [_cut_call(call, max_length) for call in calls]}
             )
-    return changed
+    return changed_messages
 
 
 def _newest_query(messages: list[ApiMessage]) -> int:
@@ -321,9 +325,11 @@ def _cut_text(text: str, max_length: int, call_id: str = "") -> str:
     if len(text) <= max_length:
         return text
     max_length = max(max_length, 200)
-    how = f"; read_result {call_id} reads all of it" if call_id else ""
+    read_hint = f"; read_result {call_id} reads all of it" if call_id else ""
     earlier = _NOTICE.match(text)
-    notice = earlier[0] if earlier else f"[Cut to save room: {len(text)} characters before{how}]\n"
+    notice = (
+        earlier[0] if earlier else f"[Cut to save room: {len(text)} characters before{read_hint}]\n"
+    )
     body = text[len(notice) :] if earlier else text
     room = max(0, max_length - len(notice) - 3)
     tail = room // 3

@@ -68,20 +68,22 @@ def load_instructions(
     user_files = InstructionFiles(()) if home is None else InstructionFiles.of_user(home)
     if trust.is_trusted:
         for folder in reversed(folders_down_to(cwd, root)):
-            files = InstructionFiles.of(folder).without(user_files.all)
+            files = InstructionFiles.of(folder).without(user_files.all_files)
             parts.insert(0, reader.read_folder(files))
     else:
         folders = folders_down_to(cwd, root)
-        here = [path for folder in folders for path in InstructionFiles.of(folder).all]
-        untrusted = [path for path in here if path not in user_files.all]
+        present_files = [
+            path for folder in folders for path in InstructionFiles.of(folder).all_files
+        ]
+        untrusted = [path for path in present_files if path not in user_files.all_files]
         if untrusted:
             names = ", ".join(str(path.relative_to(root)) for path in untrusted)
             notice = f"Project instructions ({names}) are not read: this folder is not trusted. Run /trust to use them."
             parts.append(_Part(notices=[notice]))
     if home is not None:
         # links are followed: what a user links in the home folder is the user's own
-        own = _Reader(home, None, reader.left)
-        parts.insert(0, own.read_folder(user_files))
+        home_reader = _Reader(home, None, reader.left)
+        parts.insert(0, home_reader.read_folder(user_files))
     return Instructions(
         "\n".join(_titled(parts)),
         [notice for part in parts for notice in part.notices],
@@ -124,28 +126,28 @@ class _Reader:
     def read_folder(self, files: InstructionFiles) -> _Part:
         """Read the first file with a text, what it imports, and what is beside it."""
         part = _Part(_TITLE if self._trust else _USER_TITLE)
-        used: Path | None = None
+        used_file: Path | None = None
         for file in files.choices:
-            if used is not None:
-                self._name_hidden(part, file, used)
+            if used_file is not None:
+                self._name_hidden(part, file, used_file)
             elif self._read(part, file):
-                used = file
+                used_file = file
         for file in files.beside:
             self._read(part, file)
         return part
 
-    def _name_hidden(self, part: _Part, file: Path, used: Path) -> None:
+    def _name_hidden(self, part: _Part, file: Path, used_file: Path) -> None:
         """Name a file whose place another one takes, unless that says the same or is all that it imports."""
         try:
             text = decode_text(read_regular(file)).strip()
-            same = decode_text(read_regular(used)).strip() == text
+            same = decode_text(read_regular(used_file)).strip() == text
             imports = [resolve_import(path, file) for path in imported_paths(text)]
         except (OSError, ValueError, RuntimeError):
             return  # it hides nothing, and is hidden
-        is_only_import = imports == [used.resolve()] and len(text.split()) == 1
+        is_only_import = imports == [used_file.resolve()] and len(text.split()) == 1
         if text and not same and not is_only_import:
             part.notices.append(
-                f"{self._name(file)} is not used: {self._name(used)} takes its place"
+                f"{self._name(file)} is not used: {self._name(used_file)} takes its place"
             )
 
     def _read(self, part: _Part, file: Path) -> bool:
@@ -160,10 +162,10 @@ class _Reader:
         return bool(reading.text) or reading.is_refused
 
     def _read_imports(self, part: _Part, file: Path, text: str) -> None:
-        waiting = [(path, file, MAX_DEPTH) for path in imported_paths(text)]
+        pending = [(path, file, MAX_DEPTH) for path in imported_paths(text)]
         looked_at = 0
-        while waiting:
-            path, importing, left = waiting.pop(0)
+        while pending:
+            path, importing, depth_left = pending.pop(0)
             looked_at += 1
             if looked_at > MAX_IMPORTS:
                 notice = f"{self._name(file)}: only the first {MAX_IMPORTS} imports are used"
@@ -174,7 +176,7 @@ class _Reader:
                 is_there = target.exists()
             except (OSError, ValueError, RuntimeError):
                 continue  # no path: the name of a person, say
-            problem = self._objection(importing, target, left)
+            problem = self._objection(importing, target, depth_left)
             if not is_there and target.suffix.lower() != ".md":
                 continue
             if not is_there:
@@ -190,14 +192,17 @@ class _Reader:
                 part.notices.append(f"{name}: {imported.notice}")
             if imported.text:
                 self._add(part, target, redact(imported.text))
-                waiting += [(one, target, left - 1) for one in imported_paths(imported.text)]
+                pending += [
+                    (imported_path, target, depth_left - 1)
+                    for imported_path in imported_paths(imported.text)
+                ]
 
-    def _objection(self, importing: Path, target: Path, left: int) -> str:
+    def _objection(self, importing: Path, target: Path, depth_left: int) -> str:
         """Return why an import is not followed, or ""."""
         root = self._root if self._trust else importing.parent.resolve()
         if not target.is_relative_to(root):
             return "it leads out of the repository" if self._trust else f"it leads out of {root}"
-        return "" if left else f"it is more than {MAX_DEPTH} imports deep"
+        return "" if depth_left else f"it is more than {MAX_DEPTH} imports deep"
 
     def _add(self, part: _Part, file: Path, text: str) -> None:
         self.left -= len(text)
@@ -227,8 +232,8 @@ class _Reader:
         if self._trust and (problem := self._trust.objection(path, data)):
             return _Reading(notice=f"not used: {problem}", is_refused=True)
         size = len(data)
-        hidden = count_hidden(data.decode("utf-8", "replace"))
-        left_out = f"{hidden:,} invisible characters are left out" if hidden else ""
+        hidden_count = count_hidden(data.decode("utf-8", "replace"))
+        left_out = f"{hidden_count:,} invisible characters are left out" if hidden_count else ""
         if len(text) <= self.left:
             return _Reading(text, left_out)
         if self.left <= 0:
@@ -257,7 +262,7 @@ class InstructionsBelow:
         self._root = project_root(cwd.resolve())
         self._cwd = cwd.resolve()
         self._trust = trust
-        self._given: dict[str, _Given] = {}  # by session: a task has its own
+        self._given_by_name: dict[str, _GivenFolders] = {}  # by session: a task has its own
         self._reported: set[str] = set()
         self._notices: list[str] = []
 
@@ -268,7 +273,7 @@ class InstructionsBelow:
         trust: FolderTrust | None = None
         for folder in self._folders_of(paths, session):
             files = InstructionFiles.of(folder)
-            if not files.all:
+            if not files.all_files:
                 continue
             trust = trust or self._trust()
             parts.append(_Reader(self._root, trust, _MAX_BELOW).read_folder(files))
@@ -290,21 +295,21 @@ class InstructionsBelow:
         the instructions of are none of them."""
         name = "" if session is None else session.id
         epoch = None if session is None else session.context.epoch
-        given = self._given.get(name)
-        if given is None or given.epoch is not epoch:
-            given = _Given(epoch, {*folders_down_to(self._cwd, self._root)})
-            self._given[name] = given
+        given_folders = self._given_by_name.get(name)
+        if given_folders is None or given_folders.epoch is not epoch:
+            given_folders = _GivenFolders(epoch, {*folders_down_to(self._cwd, self._root)})
+            self._given_by_name[name] = given_folders
         new: list[Path] = []
         for path in paths:
             for folder in folders_down_to((self._cwd / path).resolve().parent, self._root):
-                if folder not in given.folders:
-                    given.folders.add(folder)
+                if folder not in given_folders.folders:
+                    given_folders.folders.add(folder)
                     new.append(folder)
         return new
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _GivenFolders:
     """The folders whose instructions a conversation has, as long as its requests begin in the same way."""
 
     epoch: Epoch | None

@@ -35,7 +35,7 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
     """Return the edits from one list of keyed messages to another, the system message excluded. New messages must
     precede old ones."""
     old = {key_of(message): message for message in before}
-    kept = {key_of(message) for message in after}
+    kept_keys = {key_of(message) for message in after}
     replaced: dict[str, MessageFields] = {}
     inserted: list[tuple[str, ApiMessage]] = []
     pending: list[ApiMessage] = []
@@ -48,10 +48,10 @@ def diff_messages(before: Sequence[ApiMessage], after: Sequence[ApiMessage]) -> 
         pending = []
         if key != SYSTEM_KEY and old[key] != message:
             replaced[key] = _changed_fields(old[key], message)
-    dropped = tuple(key for key in old if key not in kept)
+    dropped = tuple(key for key in old if key not in kept_keys)
     return Edits(dropped, replaced, tuple(inserted))
 
 
 def _changed_fields(before: ApiMessage, after: ApiMessage) -> MessageFields:
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
-    return cast("MessageFields", changed)
+    changed_fields = {name: value for name, value in after.items() if before.get(name) != value}
+    return cast("MessageFields", changed_fields)

@@ -89,10 +89,10 @@ def expand_mentions(
     images: list[Image] = []
     max_total = min(_MAX_TOTAL, max_characters or _MAX_TOTAL)
     remaining = max_total
-    for written, reading in _distinct_mentions(query, root):
+    for written_mention, reading in _distinct_mentions(query, root):
         try:
             if reading is None:
-                _report_missing(written)
+                _report_missing(written_mention)
                 continue
             mention = _resolve_inside(reading, root, folders)
             if denial := deny(mention.name):
@@ -126,18 +126,18 @@ def expand_mentions(
 def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention, Reading | None]]:
     """Yield the mentions in their order, with the longest name that exists, None if there is no such file; one that is
     written twice counts once."""
-    seen: set[object] = set()
+    seen_keys: set[object] = set()
     position = 0
     leads = _leads(root)
-    while written := find_mention(query, position):
+    while mention := find_mention(query, position):
         reading = None
-        if _is_among(leads, _fold(written.lead)):  # most of a pasted text with many @ begin no name
-            reading = next((one for one in written.readings() if _exists(root, one.name)), None)
-        position = reading.stop if reading else written.stop
-        key = (reading.name, reading.start, reading.end) if reading else written.text
-        if key not in seen:
-            seen.add(key)
-            yield written, reading
+        if _is_among(leads, _fold(mention.lead)):  # most of a pasted text with many @ begin no name
+            reading = next((each for each in mention.readings() if _exists(root, each.name)), None)
+        position = reading.stop if reading else mention.stop
+        key = (reading.name, reading.start, reading.end) if reading else mention.text
+        if key not in seen_keys:
+            seen_keys.add(key)
+            yield mention, reading
 
 
 def _leads(root: Path) -> list[str] | None:
@@ -186,12 +186,12 @@ def _refuse_large(images: list[Image]) -> None:
         )
 
 
-def _report_missing(written: WrittenMention) -> None:
+def _report_missing(mention: WrittenMention) -> None:
     """Raise _SkippedMention for a mention that is certainly meant as a path."""
-    name = written.text
-    if not written.is_quoted:
+    name = mention.text
+    if not mention.is_quoted:
         name = _NAME.match(name)[0].rstrip(_TRAILING)  # type: ignore[index]  # it matches the empty text too
-    if written.is_quoted or (_PATH_LIKE.search(name) and not _CALL.match(name)):
+    if mention.is_quoted or (_PATH_LIKE.search(name) and not _CALL.match(name)):
         raise _SkippedMention(f"@{one_line(name)}: no such file; sent as text.")
 
 
@@ -221,7 +221,7 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     if file is None:
         raise _SkippedMention(f"@{name}: binary file; not sent.")
 
-    text = file.shown
+    text = file.readable_text
     title = f"File {name}"
     start = mention.start
     if start:
@@ -235,9 +235,9 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     if len(text) <= max_characters:
         return _quote(title, text), ""
 
-    kept = text[:max_characters].rpartition("\n")[0] or text[:max_characters]
-    next_line = max(1, start) + kept.count("\n") + 1
-    block = _quote(f"{title}, cut before line {next_line}", kept)
+    beginning = text[:max_characters].rpartition("\n")[0] or text[:max_characters]
+    next_line = max(1, start) + beginning.count("\n") + 1
+    block = _quote(f"{title}, cut before line {next_line}", beginning)
     note = f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}."
     return block, note
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # counting tokens must not load the store
 def strategy_notes(
     earlier: Mapping[str, str], selected: Mapping[str, str], live: Iterable[str]
 ) -> list[StrategyNote]:
-    """Return a note for each change of the playbook that the model must learn of. `known` and `selected` map the ids of
-    the strategies that the model knows, and of those it should know, to their contents; others than `live` are
+    """Return a note for each change of the playbook that the model must learn of. `earlier` and `selected` map the ids
+    of the strategies that the model knows, and of those it should know, to their contents; others than `live` are
     revoked."""
     live = set(live)
     notes = []
@@ -38,8 +38,8 @@ def strategy_notes(
 
 def _is_reworded(earlier: str, content: str) -> bool:
     """Return whether a strategy says something else now. That it was confirmed meanwhile is no news to the model."""
-    known = (quote_content(earlier), quote_content(earlier.removeprefix(UNCONFIRMED)))
-    return quote_content(content) not in known
+    known_contents = (quote_content(earlier), quote_content(earlier.removeprefix(UNCONFIRMED)))
+    return quote_content(content) not in known_contents
 
 
 def strategy_number(name: str) -> int:
@@ -100,8 +100,8 @@ def strip_old_strategies(messages: Iterable[ApiMessage], began: int) -> list[Api
 
 def _without_strategies(message: ApiMessage) -> ApiMessage:
     notes = notes_of(message)
-    kept: list[Note] = [note for note in notes if not isinstance(note, StrategyNote)]
-    return message if kept == notes else with_fields(message, {"notes": kept})
+    kept_notes: list[Note] = [note for note in notes if not isinstance(note, StrategyNote)]
+    return message if kept_notes == notes else with_fields(message, {"notes": kept_notes})
 
 
 def quote_excerpts(

@@ -98,30 +98,30 @@ class ModelLimits:
         return len(recent) >= MAX_RECENT_REDUCTIONS
 
     def record_refusal(
-        self, shape: RequestShape, sent: int, reserve: int, error: ContextOverflow
+        self, shape: RequestShape, sent_tokens: int, reserve: int, error: ContextOverflow
     ) -> ModelLimits:
-        """Record that a request of `sent` tokens, with `reserve` for the answer, was too long.
+        """Record that a request of `sent_tokens`, with `reserve` for the answer, was too long.
 
         The new limit is the size the provider read, or what the window leaves beside the answer, or a fraction of
-        `sent`. If a shorter answer is requested from now on, the window alone decides. One that the provider did not
-        name is a fraction of request and answer; it counts if less than four answers. However often a service refuses,
-        the limit stays above a quarter of what it names, and above the smallest window of any model."""
+        `sent_tokens`. If a shorter answer is requested from now on, the window alone decides. One that the provider did
+        not name is a fraction of request and answer; it counts if less than four answers. However often a service
+        refuses, the limit stays above a quarter of what it names, and above the smallest window of any model."""
         if error.reported and error.limit is not None:
             return replace(self, limits={**self.limits, shape: round(error.limit * 0.9)})
-        smaller = int(sent * _SHARE_AFTER_REFUSAL)
+        smaller = int(sent_tokens * _SHARE_AFTER_REFUSAL)
         is_named = bool(error.limit and error.limit >= _MIN_WINDOW)
-        window = error.limit if is_named else int((sent + reserve) * _SHARE_AFTER_REFUSAL)
+        window = error.limit if is_named else int((sent_tokens + reserve) * _SHARE_AFTER_REFUSAL)
         if not window or not (is_named or window < 4 * reserve):
             return replace(self, limits={**self.limits, shape: max(smaller, _MIN_WINDOW)})
 
         observed = replace(self, windows={**self.windows, shape.model: window})
         answer = observed.answer_tokens(shape.model, reserve)
-        left = request_limit(window, answer) or smaller
+        room_left = request_limit(window, answer) or smaller
         if answer < reserve:
-            limit = left
+            limit = room_left
         else:
-            least = left * _MIN_SHARE_OF_NAMED if is_named else 0
-            limit = max(min(smaller, left), int(least))
+            least = room_left * _MIN_SHARE_OF_NAMED if is_named else 0
+            limit = max(min(smaller, room_left), int(least))
         return replace(observed, limits={**self.limits, shape: limit})
 
     def answer_tokens(self, model: str, reserve: int) -> int:
@@ -132,63 +132,65 @@ class ModelLimits:
         """Forget what was compared with our own counts, which are exact only from now on."""
         return replace(self, scales={}, repeated_counts={})
 
-    def restore_scale(self, model: str, prompt: int, ours: int) -> ModelLimits:
+    def restore_scale(self, model: str, prompt: int, own_size: int) -> ModelLimits:
         """Restore the scale from the counts of the last request stored by an earlier run."""
-        if model in self.scales or not (prompt and ours and prompt >= ours * _SUSPICIOUS_SHARE):
+        if model in self.scales or not (
+            prompt and own_size and prompt >= own_size * _SUSPICIOUS_SHARE
+        ):
             return self
-        return replace(self, scales={**self.scales, model: prompt / ours})
+        return replace(self, scales={**self.scales, model: prompt / own_size})
 
     def record_usage(
         self,
         model: str,
         usage: Usage,
-        ours: int,
+        own_size: int,
         tools: int = 0,
         window: int | None = None,
         *,
         has_called: bool = False,
         may_hide_tools: bool = True,
     ) -> CountCheck:
-        """Record the provider's count of a request of `ours` tokens, `tools` of them for the tools.
+        """Record the provider's count of a request of `own_size` tokens, `tools` of them for the tools.
 
         `window` is what the server reports to serve. Truncation is suspected when the count is less than half of ours
         or stays the same while requests grow; a smaller `window` or further growth without a higher count proves
         truncation. A count that matches the request without tools means that the server hides them from the model, if
         it `may_hide_tools` and the model has not called one (`has_called`)."""
-        read = usage.prompt
-        if read <= 0 or ours <= 0:
+        read_count = usage.prompt
+        if read_count <= 0 or own_size <= 0:
             return CountCheck(self)
-        is_low = read < ours * _SUSPICIOUS_SHARE
+        is_low = read_count < own_size * _SUSPICIOUS_SHARE
         if has_called and model in self.without_tools:
             return CountCheck(replace(self, without_tools=self.without_tools - {model}))
 
-        if is_low and tools and read >= (ours - tools) * _SHARE_WITHOUT_TOOLS:
+        if is_low and tools and read_count >= (own_size - tools) * _SHARE_WITHOUT_TOOLS:
             is_hiding = may_hide_tools and not has_called
             return self._record_hidden_tools(model) if is_hiding else CountCheck(self)
-        if is_low and read < _MIN_WINDOW:
+        if is_low and read_count < _MIN_WINDOW:
             return CountCheck(self)
 
-        first = self._first_of_same(model, read, ours)
+        first = self._first_of_same(model, read_count, own_size)
         observed = replace(self, repeated_counts={**self.repeated_counts, model: first})
-        growth = ours / first[1]
+        growth = own_size / first[1]
         is_plausible = not is_low and growth < _SUSPICIOUS_GROWTH
         if is_plausible:
-            largest = max(read, self.complete_counts.get(model, 0))
+            largest = max(read_count, self.complete_counts.get(model, 0))
             observed = replace(
                 observed,
                 complete_counts={**self.complete_counts, model: largest},
-                scales={**self.scales, model: read / ours},
+                scales={**self.scales, model: read_count / own_size},
             )
 
         has_grown = growth >= (1 + 2 * _COUNT_TOLERANCE if is_low else _SUSPICIOUS_GROWTH**2)
-        is_window_smaller = is_low and window is not None and window < ours
+        is_window_smaller = is_low and window is not None and window < own_size
         if has_grown or is_window_smaller:
             return CountCheck(
-                observed, tokens_read=max(read, observed.complete_counts.get(model, 0))
+                observed, tokens_read=max(read_count, observed.complete_counts.get(model, 0))
             )
         if is_plausible or model in self.suspected:
             return CountCheck(observed)
-        line = f"{model} counted {read:,} of about {ours:,} tokens of the request: it may have been truncated"
+        line = f"{model} counted {read_count:,} of about {own_size:,} tokens of the request: it may have been truncated"
         return CountCheck(replace(observed, suspected=self.suspected | {model}), notice=line)
 
     def _record_hidden_tools(self, model: str) -> CountCheck:
@@ -199,13 +201,13 @@ class ModelLimits:
         line = f"the server of {model} does not seem to pass on the tools: it can answer, not act"
         return CountCheck(observed, notice=line)
 
-    def _first_of_same(self, model: str, read: int, ours: int) -> tuple[int, int]:
+    def _first_of_same(self, model: str, read_count: int, own_size: int) -> tuple[int, int]:
         """Return the first request with about this count, as the provider and we counted it: an earlier one that was
         not longer, or this one."""
-        newest = (read, ours)
+        newest = (read_count, own_size)
         first = self.repeated_counts.get(model, newest)
-        is_same_count = abs(read - first[0]) <= first[0] * _COUNT_TOLERANCE
-        return first if is_same_count and ours >= first[1] else newest
+        is_same_count = abs(read_count - first[0]) <= first[0] * _COUNT_TOLERANCE
+        return first if is_same_count and own_size >= first[1] else newest
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,10 @@ def render_outline(turns: Sequence[EarlierTurn], count: Callable[[str], int]) ->
     if turns[0].number == 1 and sum(sizes) <= MAX_TOKENS:
         return _TITLE + _OPENING + "".join(lines)
     start = len(lines)
-    left = MAX_TOKENS - _MAX_OLDER_TOKENS
-    while start > 0 and sizes[start - 1] <= left:
+    tokens_left = MAX_TOKENS - _MAX_OLDER_TOKENS
+    while start > 0 and sizes[start - 1] <= tokens_left:
         start -= 1
-        left -= sizes[start]
+        tokens_left -= sizes[start]
     older = _join_older(turns[:start], turns[start:], count)
     return _TITLE + _OPENING + older + "".join(lines[start:])
 

@@ -147,7 +147,7 @@ class ComposedRequest:
         if self.inputs.opening is not None:
             return 0
         for newest in session.group_by_interaction(1):
-            if any(brings_back(sent) for sent in newest[0].to_api()):
+            if any(brings_back(api_message) for api_message in newest[0].to_api()):
                 return session.completed
         return session.completed + 1
 
@@ -157,13 +157,13 @@ class ComposedRequest:
         opening = self.inputs.opening
         if opening is None:
             return None
-        how = BEGIN
+        method = BEGIN
         before = 0
         if session.context.epoch is not None:
-            how = "window"
+            method = "window"
             before = counter.count_messages(past_request(session))
         return Reduction(
-            how=how,
+            how=method,
             interaction=session.completed + 1,
             before=before,
             after=counter.count_messages(_drop_last_stub(self.keyed_messages[:-1])),
@@ -284,17 +284,19 @@ def _epoch_messages(session: Session, epoch: Epoch, edits: Sequence[Edits]) -> l
 
 def stored_turn(session: Session, number: int) -> list[ChatMessage]:
     """Return the messages of an interaction that is loaded, pinned or brought back."""
-    stored = session.context.pinned.get(number)
-    if stored:
-        return stored
+    messages = session.context.pinned.get(number)
+    if messages:
+        return messages
     first = bisect_left(session.messages, number, key=attrgetter("interaction"))
     end = bisect_right(session.messages, number, key=attrgetter("interaction"))
     return session.messages[first:end]
 
 
 def _pinned_messages(session: Session, number: int) -> list[ApiMessage]:
-    stored = stored_turn(session, number)
-    return add_keys((sent for message in stored for sent in message.to_api()), number)
+    messages = stored_turn(session, number)
+    return add_keys(
+        (api_message for message in messages for api_message in message.to_api()), number
+    )
 
 
 def _drop_last_stub(past: list[ApiMessage]) -> list[ApiMessage]:

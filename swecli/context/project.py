@@ -70,7 +70,9 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
 
         plugins = read_plugins(start.paths)
         project.notices.extend(plugins.problems)
-        variables = {file: one.variables for one in plugins.plugins for file in one.folder.skills}
+        variables = {
+            file: plugin.variables for plugin in plugins.plugins for file in plugin.folder.skills
+        }
     if project_files and not trust.is_trusted:
         project.notices.append(
             "Skills of this project are not used: this folder is not trusted. Run /trust to use them."

@@ -128,9 +128,9 @@ class _History:
         }
         return cast("ApiCall", valid_call)
 
-    def _unique_id(self, given: str) -> str:
+    def _unique_id(self, given_id: str) -> str:
         # an id with a signature is kept: the service that made it needs it
-        valid = given if SIGNED in given else _BAD_NAME.sub("_", given)[:_MAX_ID] or "call"
+        valid = given_id if SIGNED in given_id else _BAD_NAME.sub("_", given_id)[:_MAX_ID] or "call"
         unique = valid
         while unique in self.used_ids:
             self.copies[valid] = self.copies.get(valid, 1) + 1

@@ -97,8 +97,8 @@ def _from_first_version(entry: Json) -> Json:
 
 def _clean(fields: Mapping[str, Json], name: str) -> str:
     """Return a field as printable text of limited length, "" if it is left out."""
-    given = fields.get(name, "")
-    printable = [c for c in given if c in "\n\t" or c.isprintable() or not c.isascii()]
+    value = fields.get(name, "")
+    printable = [c for c in value if c in "\n\t" or c.isprintable() or not c.isascii()]
     text = "".join(printable).strip("\n")
     is_code = name in ("suggestion", "evidence")  # whose indentation counts
     return (text if is_code else text.strip())[: _MAX_LENGTHS[name]]
@@ -107,10 +107,10 @@ def _clean(fields: Mapping[str, Json], name: str) -> str:
 def _name_rule(fields: Mapping[str, Json]) -> tuple[FindingKind, str]:
     """Return the kind of a finding and the name of its rule: in capitals, except for the project's own checks."""
     kind = fields.get("kind", "smell")
-    written = fields["code_smell_type"].strip()[:_EXCERPT]
+    code_smell_type = fields["code_smell_type"].strip()[:_EXCERPT]
     if kind == "check":
-        return "check", written
-    rule = re.sub(r"[^A-Z0-9]+", "_", written.upper()).strip("_")
+        return "check", code_smell_type
+    rule = re.sub(r"[^A-Z0-9]+", "_", code_smell_type.upper()).strip("_")
     if rule in SMELLS:
         return "smell", rule
     return ("correctness" if kind == "smell" else kind), rule

@@ -56,18 +56,18 @@ def changed_situation(
     """Return those of the notes that the messages of a request do not hold as the newest ones of their labels. A new
     mode says that the earlier one has ended; that there is no job or added folder is said only where there was one. The
     names of the top level go out of date with every new file: they are sent once, to know the way."""
-    told = Situation()
+    told_situation = Situation()
     for message in past:
-        told.follow(notes_of(message))
-    changed: list[SituationNote] = []
+        told_situation.follow(notes_of(message))
+    changed_notes: list[SituationNote] = []
     for note in notes:
-        before = told.find(note.label)
+        before = told_situation.find(note.label)
         if before is None:
             if note not in (jobs_note(()), folders_note(())):
-                changed.append(note)
+                changed_notes.append(note)
         elif before != note and note.label is not Label.TOP_LEVEL:
-            changed.append(replace(note, ends_earlier=note.label is Label.MODE))
-    return changed
+            changed_notes.append(replace(note, ends_earlier=note.label is Label.MODE))
+    return changed_notes
 
 
 class Situation:

@@ -58,13 +58,15 @@ class HeadParts:
     def contents(self) -> dict[str, str]:
         return {bullet.id: bullet.prompt_text for bullet in self.strategies}
 
-    def compose(self, session: Session, summary: str, sent: Collection[int]) -> str:
-        """Return the system message of an epoch that sends the interactions in `sent`: static prompt, project
-        instructions, and the head if it has any content. Facts of interactions that are not sent completely are part of
-        the head, and so is an outline of these interactions."""
-        complete = {number for number in sent if not session.context.is_reduced(number)}
-        missing = _missing_facts(session.context.facts.values(), complete, summary)
-        facts = [_without_withdrawn(fact, self.withdrawn) for fact in missing]
+    def compose(self, session: Session, summary: str, sent_interactions: Collection[int]) -> str:
+        """Return the system message of an epoch that sends the interactions in `sent_interactions`: static prompt,
+        project instructions, and the head if it has any content. Facts of interactions that are not sent completely are
+        part of the head, and so is an outline of these interactions."""
+        complete = {
+            number for number in sent_interactions if not session.context.is_reduced(number)
+        }
+        missing_facts = _missing_facts(session.context.facts.values(), complete, summary)
+        facts = [_without_withdrawn(fact, self.withdrawn) for fact in missing_facts]
 
         head = render_bullets(self.strategies)
         head += _render_summary(summary)
@@ -82,12 +84,12 @@ class HeadParts:
         return text
 
     def _render_earlier(self, complete: Collection[int]) -> str:
-        left = [turn for turn in self.earlier if turn.number not in complete]
-        shown: list[EarlierTurn] = []
-        for turn in left:
+        remaining = [turn for turn in self.earlier if turn.number not in complete]
+        shown_turns: list[EarlierTurn] = []
+        for turn in remaining:
             query = _without_quotes(turn.query, self.withdrawn)
-            shown.append(replace(turn, query=query))
-        return render_outline(shown, self.count)
+            shown_turns.append(replace(turn, query=query))
+        return render_outline(shown_turns, self.count)
 
     def split(self, epoch: Epoch) -> list[tuple[str, str]]:
         """Split an epoch's system message into its named parts, in the order of `compose`, without empty ones."""
@@ -195,10 +197,12 @@ def _render_kind(kind: str, title: str, facts: Sequence[RetainedFact]) -> str:
 
 
 def _missing_facts(
-    facts: Iterable[RetainedFact], sent: Collection[int], summary: str
+    facts: Iterable[RetainedFact], sent_interactions: Collection[int], summary: str
 ) -> list[RetainedFact]:
     """Return the facts that are neither in an interaction that is sent nor word for word in the summary."""
-    unsent = (fact for fact in facts if fact.kind == "todo" or fact.interaction not in sent)
+    unsent = (
+        fact for fact in facts if fact.kind == "todo" or fact.interaction not in sent_interactions
+    )
     return [fact for fact in unsent if fact.kind in ("todo", "finding") or fact.text not in summary]
 
 

@@ -152,10 +152,10 @@ def loop_window(
         return list(messages)
     if keep_last <= 0:
         return messages[:1]
-    wanted = max(1, len(messages) - keep_last)
-    start = wanted + _safe_boundary(messages[wanted:], 0)
+    target = max(1, len(messages) - keep_last)
+    start = target + _safe_boundary(messages[target:], 0)
     if start == len(messages):
-        start = wanted
+        start = target
         while start > 1 and messages[start]["role"] == "tool":
             start -= 1
     return [messages[0], *messages[start:]]
@@ -213,20 +213,20 @@ async def condense_checked(options: TruncateOptions, condense: Condense) -> Trun
 
 def _truncate_once(options: TruncateOptions, answer: TruncateResponse) -> TruncateResponse:
     """Truncate the answer's messages by half, unless a stub would take more than what is removed."""
-    kept = truncate_safely(answer.messages, pins=options.pins)
-    gain = _size(answer.messages, options) - _size(kept, options)
+    kept_messages = truncate_safely(answer.messages, pins=options.pins)
+    gain = _size(answer.messages, options) - _size(kept_messages, options)
     if gain < 0:
         return answer
     _log.debug(
         "truncated conversation %s: %s of %s messages stay",
         options.task_id,
-        len(kept),
+        len(kept_messages),
         len(answer.messages),
     )
     tokens = answer.new_context_tokens
     if tokens is not None:
         tokens -= gain
-    return replace(answer, messages=kept, new_context_tokens=tokens)
+    return replace(answer, messages=kept_messages, new_context_tokens=tokens)
 
 
 def _context_tokens(options: TruncateOptions) -> int:
@@ -238,8 +238,8 @@ def _size(messages: list[ApiMessage], options: TruncateOptions) -> int:
     return sum(count_text(message, options.count_tokens) for message in messages)
 
 
-def _safe_boundary(messages: list[ApiMessage], wanted: int) -> int:
-    """Return the first index from `wanted` on that does not separate a call from its result."""
-    while wanted < len(messages) and messages[wanted]["role"] == "tool":
-        wanted += 1
-    return wanted
+def _safe_boundary(messages: list[ApiMessage], target: int) -> int:
+    """Return the first index from `target` on that does not separate a call from its result."""
+    while target < len(messages) and messages[target]["role"] == "tool":
+        target += 1
+    return target

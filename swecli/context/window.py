@@ -99,14 +99,14 @@ class OpeningConditions:
             return Opening(first, "the provider's cache is cold")
         if self.allowed is not None:
             tokens = _count_from(past, 0, counter)
-            kept = _count_from(past, first, counter)
+            kept_tokens = _count_from(past, first, counter)
             # the provider bills what stays in full again
-            if tokens * 2 > self.allowed and tokens >= kept * 2:
+            if tokens * 2 > self.allowed and tokens >= kept_tokens * 2:
                 return Opening(first, "it takes half of what is allowed")
         return None
 
 
 def _count_from(past: Sequence[ApiMessage], first: int, counter: TokenCounter) -> int:
     """Count the tokens of the interactions from `first` on."""
-    kept = [message for message in past[1:] if interaction_of(message) >= first]
-    return sum(counter.count_message(message) for message in kept)
+    kept_messages = [message for message in past[1:] if interaction_of(message) >= first]
+    return sum(counter.count_message(message) for message in kept_messages)

@@ -114,7 +114,7 @@ def _has_changed_anchors(session: Session) -> bool:
     lookup = WorkspaceLookup.of(session)
     if lookup is None:
         return False
-    return any(lookup.gone(bullet) != bullet.stale for bullet in bullets)
+    return any(lookup.stale_anchor(bullet) != bullet.stale for bullet in bullets)
 
 
 def _prepare(

@@ -84,7 +84,7 @@ def _has_other_writer(descriptor: int) -> bool:
             parent = int(status.rpartition(")")[2].split()[1])
     except (OSError, ValueError):
         return False
-    others = (one for one in processes.glob("[0-9]*") if int(one.name) not in ancestors)
+    others = (process for process in processes.glob("[0-9]*") if int(process.name) not in ancestors)
     return any(_writes_to(process, pipe) for process in others)
 
 

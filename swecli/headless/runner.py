@@ -69,10 +69,10 @@ async def run_prompts(
     """
     run = _Run(runtime, writer, schema)
     turns = run.take_turns(prompts, prefetched) if goal is None else run.pursue(goal)
-    code, stopped = await until_signal(run.finish(turns))
+    code, signal_code = await until_signal(run.finish(turns))
     if code is None:
-        writer.close(stopped)
-    return stopped or code or 0
+        writer.close(signal_code)
+    return signal_code or code or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +259,14 @@ async def _reflect(runtime: Runtime, writer: Writer, *, ask: bool) -> None:
         numbers = [turn.interaction for turn in pending]
         learning.settle(numbers)
         if ask and runtime.settings.reflect_at_end:
-            for event in await learning.reflect(*numbers, ended=True):
+            for event in await learning.reflect(*numbers, has_ended=True):
                 writer.write(event)
-        waiting = runtime.sessions.turns.pending(session.id)
+        pending_turns = runtime.sessions.turns.pending(session.id)
     except Exception:  # noqa: BLE001 - a boundary
         _log.exception("reflecting failed")  # the answer is written: the exit code must not change
         return
-    if waiting:
-        turns = "1 turn waits" if len(waiting) == 1 else f"{len(waiting)} turns wait"
+    if pending_turns:
+        turns = "1 turn waits" if len(pending_turns) == 1 else f"{len(pending_turns)} turns wait"
         writer.note(
             f"{turns} to be reflected on: start swecli in a terminal, or run swecli learn --from here"
         )

@@ -142,7 +142,7 @@ SESSION = Flag(
 class Face:
     """Who asked for an action, while it runs. This one shows nothing and agrees to nothing."""
 
-    stopped = 0  # the exit code of the signal that ended `wait`, 0 for none
+    signal_code = 0  # the exit code of the signal that ended `wait`, 0 for none
     can_ask = False  # whether `confirm` asks a person
     how_to_agree = ""  # beforehand, behind a line that says what was not done
 
@@ -166,7 +166,7 @@ class Face:
         """Return whether the user agrees; where nobody can be asked, whether they did so beforehand by --yes."""
         return False
 
-    def confirm_deletion(self, named: str) -> bool:
+    def confirm_deletion(self, name: str) -> bool:
         """Return whether the user agrees to lose this for good. Raises UsageError if nobody can be asked."""
         return False
 
@@ -258,8 +258,8 @@ class Action:
         taking = rest
         for word in self._split(line):
             if word in flags_by_name:
-                given = values.setdefault(word, [])
-                taking = given if flags_by_name[word].takes_value else rest
+                values_of_flag = values.setdefault(word, [])
+                taking = values_of_flag if flags_by_name[word].takes_value else rest
                 continue
             if word.startswith("--"):
                 taking = rest
@@ -269,11 +269,11 @@ class Action:
                 f"Unexpected argument {rest[0]!r:.40}.", f"{self.name} takes no words."
             )
         flags = dict[str, tuple[str, ...]]()
-        for flag, given in values.items():
+        for flag, values_of_flag in values.items():
             if not self.words.is_quoted:  # then quotes may still stand around the value
-                given = " ".join(given).strip("\"'").split()
-            _require_choice(flags_by_name[flag], " ".join(given))
-            flags[flag] = tuple(given)
+                values_of_flag = " ".join(values_of_flag).strip("\"'").split()
+            _require_choice(flags_by_name[flag], " ".join(values_of_flag))
+            flags[flag] = tuple(values_of_flag)
         return Invocation(tuple(rest), flags, name, folder=folder)
 
     def _split(self, line: str) -> list[str]:
@@ -287,9 +287,9 @@ class Action:
                 f"Cannot parse the arguments of {self.name}: {error}.", "Close the quotes."
             ) from error
 
-    async def perform(self, subject: object, asked: Invocation) -> ActionResult:
+    async def perform(self, subject: object, invocation: Invocation) -> ActionResult:
         """Run the action on what it needs. Raises SwecliError."""
-        result = self.run(subject, asked)
+        result = self.run(subject, invocation)
         return result if isinstance(result, ActionResult) else await result
 
 

@@ -104,8 +104,8 @@ def text_of(message: ApiMessage) -> str:
 
 def as_sent(message: ApiMessage) -> ApiMessage:
     """Return a message as it goes out: without its key, and with its notes in its text."""
-    sent = without_fields(message, KEY, NOTES)
-    return with_fields(sent, {"content": text_of(message)}) if notes_of(message) else sent
+    plain = without_fields(message, KEY, NOTES)
+    return with_fields(plain, {"content": text_of(message)}) if notes_of(message) else plain
 
 
 def images_of(message: ApiMessage) -> list[Image]:

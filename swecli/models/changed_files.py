@@ -72,8 +72,8 @@ class LineCounts:
         """Return the name of a file that is smaller, and what it lost."""
         if self.after is None:
             return f"{self.name} (deleted)"
-        lost = (self.before or 0) - self.after
-        return f"{self.name} ({pluralize(lost, 'line')} fewer)"
+        lost_lines = (self.before or 0) - self.after
+        return f"{self.name} ({pluralize(lost_lines, 'line')} fewer)"
 
 
 def join_names(names: Sequence[str]) -> str:

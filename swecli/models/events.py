@@ -130,10 +130,15 @@ class ModelChanged(Event):
     passed_over: tuple[PassedOver, ...] = ()
 
     def describe(self) -> str:
-        what = f"this turn goes on with {self.model}" if self.model else "no other model can go on"
-        line = f"{what}: {self.reason.rstrip('.')}"
-        passed = [f"{one.model} ({one.reason.rstrip('.')})" for one in self.passed_over]
-        return f"{line} · passed over: {', '.join(passed)}" if passed else line
+        outcome = (
+            f"this turn goes on with {self.model}" if self.model else "no other model can go on"
+        )
+        line = f"{outcome}: {self.reason.rstrip('.')}"
+        skipped_models = [
+            f"{skipped_model.model} ({skipped_model.reason.rstrip('.')})"
+            for skipped_model in self.passed_over
+        ]
+        return f"{line} · passed over: {', '.join(skipped_models)}" if skipped_models else line
 
 
 @dataclass(frozen=True, slots=True)

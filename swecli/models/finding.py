@@ -29,7 +29,7 @@ _CERTAINTY: tuple[Verdict, ...] = (
     "introduced", "confirmed", "cannot_tell", "", "pre_existing", "intended", "refuted",
 )  # fmt: skip
 # verdicts that a finding counts with, by the least that the user asks for
-_COUNTED: dict[str, tuple[Verdict, ...]] = {
+_VERDICTS_AT: dict[str, tuple[Verdict, ...]] = {
     "confirmed": ("introduced", "confirmed"),
     "cannot_tell": ("introduced", "confirmed", "cannot_tell"),
     "any": ("introduced", "confirmed", "cannot_tell", ""),
@@ -186,7 +186,7 @@ class Finding:
     def has_verdict(self, least: str) -> bool:
         """Return True if the verdict is at least `least`: confirmed, cannot_tell or any. What is refuted, intended or
         older than the change returns False."""
-        return self.verdict in _COUNTED[least]
+        return self.verdict in _VERDICTS_AT[least]
 
     def to_json(self) -> JsonObject:
         """Return all fields except `block`, `hunk` and `same_as` as JSON values."""
@@ -222,14 +222,14 @@ def merge_report(earlier: Finding, later: Finding, *, stays: bool = False) -> Fi
     taken_over = [name for name in _WORD_FIELDS if not getattr(earlier, name)]
     if not moves and earlier.place == later.place:
         taken_over += [name for name in _CODE_FIELDS if not getattr(earlier, name)]
-    changed = {name: getattr(later, name) for name in taken_over if getattr(later, name)}
+    changed_fields = {name: getattr(later, name) for name in taken_over if getattr(later, name)}
     if moves:
-        changed |= {name: getattr(later, name) for name in (*_PLACE_FIELDS, *_CODE_FIELDS)}
+        changed_fields |= {name: getattr(later, name) for name in (*_PLACE_FIELDS, *_CODE_FIELDS)}
     if (later.message, later.code_smell_type) != (earlier.message, earlier.code_smell_type):
-        changed["aliases"] = tuple(dict.fromkeys([*earlier.aliases, later.alias]))
+        changed_fields["aliases"] = tuple(dict.fromkeys([*earlier.aliases, later.alias]))
     if later.hunk:
-        changed["hunk"] = later.hunk
-    return replace(earlier, **changed)
+        changed_fields["hunk"] = later.hunk
+    return replace(earlier, **changed_fields)
 
 
 def _is_in_place(earlier: Finding, later: Finding) -> bool:

@@ -101,8 +101,8 @@ class GoalEnded(Event):
             line += f": {self.reason}"
         line += f" · {pluralize(self.turns, 'turn')} · {_describe_cost(self.cost)}"
         if self.lost:
-            lost = join_names([file.describe_loss() for file in self.lost])
-            line += f", and these files were deleted or lost lines: {lost}"
+            losses = join_names([file.describe_loss() for file in self.lost])
+            line += f", and these files were deleted or lost lines: {losses}"
         if self.named:
             line += f" · changed, and named by the failing command: {join_names(self.named)}"
         return line

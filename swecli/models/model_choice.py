@@ -10,4 +10,4 @@ class ModelChoice:
     """The chosen model and, for the user, the reason."""
 
     name: str
-    why: str
+    reason: str

@@ -77,8 +77,8 @@ class StrategyNote:
         name = f"Strategy [{self.strategy}]"
         if self.change is StrategyChange.ENDED:
             return f"{name} no longer applies."
-        how = "is new" if self.change is StrategyChange.NEW else "now reads"
-        return f"{name} {how}: {quote_content(self.content)}"
+        verb = "is new" if self.change is StrategyChange.NEW else "now reads"
+        return f"{name} {verb}: {quote_content(self.content)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class PastCommit:
     """A commit that took something back, repaired it or tells what a reviewer wanted."""
 
     id: str  # abbreviated
-    on: str  # a date such as 2026-11-30
+    date: str  # a date such as 2026-11-30
     kind: CommitKind
     subject: str
     text: str  # the rest of the message

@@ -98,8 +98,8 @@ class EffectCounts:
     @property
     def summary(self) -> str:
         """The counts that are not 0, as a clause: `helped 4, ignored 1`."""
-        named = ("helped", "hurt", "refuted", "ignored")
-        return ", ".join(f"{name} {getattr(self, name)}" for name in named if getattr(self, name))
+        names = ("helped", "hurt", "refuted", "ignored")
+        return ", ".join(f"{name} {getattr(self, name)}" for name in names if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)

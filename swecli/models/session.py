@@ -152,8 +152,8 @@ class Session:
                 groups.insert(0, without_query)
         messages: list[ApiMessage] = []
         for number, group in enumerate(groups, self.completed - len(groups) + 1):
-            sent = [api_message for message in group for api_message in message.to_api()]
-            messages += add_keys(sent, number) if keys else sent
+            api_messages = [api_message for message in group for api_message in message.to_api()]
+            messages += add_keys(api_messages, number) if keys else api_messages
         return messages
 
 

@@ -24,9 +24,9 @@ class ParsedLine:
     shared: bool = False  # the model gets the output of the shell line
 
 
-def parse_line(typed: str) -> ParsedLine:
+def parse_line(typed_line: str) -> ParsedLine:
     """Parse a typed line. A lone `/` or `?` is the command `help`; a query keeps its inner whitespace."""
-    text = typed.strip()
+    text = typed_line.strip()
     if not text:
         return ParsedLine("empty")
     if text == "?":

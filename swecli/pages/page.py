@@ -113,12 +113,12 @@ def _asides(session: _Archive, turn: int | None = None) -> list[Aside]:
 def _merge(messages: Sequence[_Archive], asides: Sequence[Aside]) -> list[_Archive | Aside]:
     """Return messages with what was asked beside them, in the order of time."""
     merged: list[_Archive | Aside] = []
-    left = deque(asides)
+    asides_left = deque(asides)
     for message in messages:
-        while left and _is_before(left[0], message):
-            merged.append(left.popleft())
+        while asides_left and _is_before(asides_left[0], message):
+            merged.append(asides_left.popleft())
         merged.append(message)
-    return [*merged, *left]
+    return [*merged, *asides_left]
 
 
 def _is_before(aside: Aside, message: _Archive) -> bool:
@@ -157,7 +157,9 @@ def _turn_values(session: _Archive, index: int, markdown: MarkdownIt) -> dict[st
     bullets = {bullet["id"]: bullet for bullet in session["playbook"]}
     start = turn["started_at"]
     end = following[0]["started_at"] if following else "9"  # after every date as text
-    messages = [one for one in session["messages"] if one["interaction"] == turn["number"]]
+    messages = [
+        message for message in session["messages"] if message["interaction"] == turn["number"]
+    ]
     return {
         "number": turn["number"],
         "status": turn["status"],
@@ -251,14 +253,16 @@ def _changed_lines(call: _Archive) -> list[tuple[str, str]]:
 
 def _turn_chart(session: _Archive) -> Chart | None:
     """Return the chart of the tokens that the requests of each turn sent, and of those cached by the provider."""
-    sent = dict.fromkeys((turn["number"] for turn in session["interactions"]), 0)
-    cached = dict(sent)
+    sent_tokens = dict.fromkeys((turn["number"] for turn in session["interactions"]), 0)
+    cached = dict(sent_tokens)
     for request in session["requests"]:
         number = request["interaction"]
-        if request["purpose"] == "turn" and number in sent:
-            sent[number] += request["input"] + request["cache_read"] + request["cache_write"]
+        if request["purpose"] == "turn" and number in sent_tokens:
+            sent_tokens[number] += request["input"] + request["cache_read"] + request["cache_write"]
             cached[number] += request["cache_read"]
-    bars = [_token_bar(f"T{number}", tokens, cached[number]) for number, tokens in sent.items()]
+    bars = [
+        _token_bar(f"T{number}", tokens, cached[number]) for number, tokens in sent_tokens.items()
+    ]
     largest = max((bar.amount for bar in bars), default=0)
     note = _CACHED if any(bar.cached for bar in bars) else ""
     return make_chart(TOKENS, f"Tokens sent per turn (largest: {largest:,})", note, bars)
@@ -292,8 +296,8 @@ def render_report(spending: dict[str, Any]) -> str:
     )
 
 
-def _token_bar(name: str, sent: int, cached: int) -> Bar:
-    return Bar(name, sent, cached, f"{sent:,} tokens sent, {cached:,} of them cached")
+def _token_bar(name: str, sent_tokens: int, cached: int) -> Bar:
+    return Bar(name, sent_tokens, cached, f"{sent_tokens:,} tokens sent, {cached:,} of them cached")
 
 
 def write_new_file(path: Path, text: str, hint: str) -> None:

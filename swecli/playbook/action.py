@@ -39,19 +39,19 @@ class ActionContext:
 
     sessions: SessionManager
     session: Session
-    asked: Invocation
+    invocation: Invocation
 
     @classmethod
-    def of(cls, sessions: SessionManager, asked: Invocation) -> ActionContext:
+    def of(cls, sessions: SessionManager, invocation: Invocation) -> ActionContext:
         """Return the context of the current session, with its playbook as it is stored now."""
         session = sessions.session
         sessions.playbook.refresh(session)
-        return cls(sessions, session, asked)
+        return cls(sessions, session, invocation)
 
     @property
     def command(self) -> str:
         """The prefix of an action in hints: `/playbook`."""
-        return f"{self.asked.prefix}playbook"
+        return f"{self.invocation.prefix}playbook"
 
     def find(self, ref: str, *, include_deleted: bool = False) -> Bullet:
         """Resolve `P-7`, `p7` or `7`. Raises BadInput."""
@@ -131,10 +131,10 @@ def _format_update(op: Op) -> str:
         return "active: you said so" if op.in_users_words else "active: it helped"
     if op.fields.get("state") == "disabled":
         return "switched off" if op.in_users_words else f"retired ({_HOW_TO_RESTORE})"
-    changed = [
+    changes = [
         f"{key} → {value}" for key, value in op.fields.items() if key in ("scope", "state", "when")
     ]
-    return ", ".join(changed) or "confirmed again"
+    return ", ".join(changes) or "confirmed again"
 
 
 def summarize(applied: AppliedDelta) -> str:

@@ -79,11 +79,11 @@ def find_markdown(folder: Path) -> list[Path]:
     """Return the Markdown files in a folder and below it, the newest first; a file stands for itself."""
     if not folder.is_dir():
         return [folder]
-    found: list[Path] = []
+    files: list[Path] = []
     for _, entries in walk(str(folder)):
         entries[:] = [entry for entry in entries if entry.name not in _NOT_ENTERED]
-        found += [Path(entry.path) for entry in entries if entry.name.endswith(".md")]
-    return _newest_first(found)
+        files += [Path(entry.path) for entry in entries if entry.name.endswith(".md")]
+    return _newest_first(files)
 
 
 def _newest_first(files: Iterable[Path]) -> list[Path]:
@@ -179,8 +179,8 @@ class Proposed:
     once, or have no room in one run."""
 
     added: tuple[str, ...] = ()
-    known: int = 0
-    more: int = 0
+    known_count: int = 0
+    left_out_count: int = 0
 
 
 def propose(
@@ -190,20 +190,22 @@ def propose(
     bullets = [*session.playbook.bullets.values(), *sessions.playbook.deleted_bullets(session)]
     present = {bullet.content.casefold() for bullet in bullets}
     new: dict[str, Proposal] = {}
-    known = 0
+    known_count = 0
     for proposal in proposals:
         key = proposal.text.casefold()
         if key in present or key in new:
-            known += 1
+            known_count += 1
         else:
             new[key] = proposal
-    chosen = list(new.values())[:MAX_PROPOSALS]
-    if not chosen:
-        return Proposed(known=known)
-    ops = tuple(Op("ADD", "", _fields(one.text), one.sources) for one in chosen)
+    chosen_proposals = list(new.values())[:MAX_PROPOSALS]
+    if not chosen_proposals:
+        return Proposed(known_count=known_count)
+    ops = tuple(
+        Op("ADD", "", _fields(proposal.text), proposal.sources) for proposal in chosen_proposals
+    )
     delta = Delta(uuid7(), ops, "import", session.id, None, reason)
     added = sessions.playbook.apply(delta, session).added
-    return Proposed(added, known, len(new) - len(chosen))
+    return Proposed(added, known_count, len(new) - len(chosen_proposals))
 
 
 def _fields(text: str) -> JsonObject:

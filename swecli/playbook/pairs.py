@@ -36,12 +36,12 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two strategies by their ids, the older one first; `why` is a model's reason, or ""."""
+    """Two strategies by their ids, the older one first; `reason` is a model's reason, or ""."""
 
     kind: PairKind
     first: str
     second: str
-    why: str = ""
+    reason: str = ""
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -55,7 +55,7 @@ class Pair:
     @property
     def clause(self) -> str:
         """What it says, without the texts."""
-        reason = f": {self.why}" if self.why else ""
+        reason = f": {self.reason}" if self.reason else ""
         return f"{self.first} and {self.second} {_CLAUSES[self.kind]}{reason}"
 
     def line(self, bullets: Mapping[str, Bullet]) -> str:
@@ -64,34 +64,34 @@ class Pair:
         return f"{' and '.join(texts)} {_CLAUSES[self.kind]}"
 
 
-def make_pairs(kind: PairKind, ids: Iterable[str], why: str = "") -> list[Pair]:
+def make_pairs(kind: PairKind, ids: Iterable[str], reason: str = "") -> list[Pair]:
     """Return a pair for each two of these strategies."""
     in_order = sorted(set(ids), key=lambda name: int(name.removeprefix("P-")))
-    return [Pair(kind, *two, why) for two in combinations(in_order, 2)]
+    return [Pair(kind, *pair_ids, reason) for pair_ids in combinations(in_order, 2)]
 
 
 def find_open(bullets: Mapping[str, Bullet], turns: TurnRecords) -> list[Pair]:
     """Return the pairs of strategies in use that the user has not settled: both texts are as they were then."""
-    found = list[Pair]()
+    open_pairs = list[Pair]()
     for name, value in turns.figures_of(_PREFIX).items():
         first, _, second = name.removeprefix(_PREFIX).partition("+")
         pair = Pair(PairKind(value["kind"]), first, second, value["why"])
         is_current = value["texts"] == _fingerprint(pair, bullets)
         if is_current and not value["is_settled"]:
-            found.append(pair)
-    return found
+            open_pairs.append(pair)
+    return open_pairs
 
 
 def find_new(
     pairs: Iterable[Pair], bullets: Mapping[str, Bullet], turns: TurnRecords
 ) -> list[Pair]:
     """Return those of these pairs that are not stored, settled or not, with their present texts."""
-    stored = turns.figures_of(_PREFIX)
+    stored_figures = turns.figures_of(_PREFIX)
     return [
         pair
         for pair in pairs
         if _fingerprint(pair, bullets)
-        and stored.get(pair.figure, {}).get("texts") != _fingerprint(pair, bullets)
+        and stored_figures.get(pair.figure, {}).get("texts") != _fingerprint(pair, bullets)
     ]
 
 
@@ -103,7 +103,7 @@ def figures_of(
     for pair in pairs:
         figures[pair.figure] = {
             "kind": pair.kind.value,
-            "why": pair.why,
+            "why": pair.reason,
             "texts": _fingerprint(pair, bullets),
             "is_settled": is_settled,
         }

@@ -56,10 +56,10 @@ def _term(word: str) -> str:
     return "" if word in _STOP else stem(word)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """Return the Jaccard similarity, 0 to 1; 0 if both sets are empty."""
-    union = one | other
-    return len(one & other) / len(union) if union else 0.0
+    union = first | second
+    return len(first & second) / len(union) if union else 0.0
 
 
 def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
@@ -72,11 +72,11 @@ def most_similar(text: str, bullets: Iterable[Bullet]) -> Bullet | None:
     return bullet if similarity >= _SIMILAR else None
 
 
-def _have_equal_texts(one: Bullet, other: Bullet) -> bool:
+def _have_equal_texts(first: Bullet, second: Bullet) -> bool:
     """Whether the two are the same bullet with the same words; its counts and its state may differ."""
-    if one is other:
+    if first is second:
         return True
-    return (one.id, one.content, one.when) == (other.id, other.content, other.when)
+    return (first.id, first.content, first.when) == (second.id, second.content, second.when)
 
 
 class _TextsByWord(dict[str, set[int]]):

@@ -19,8 +19,8 @@ _LEAST_MASS = 0.15  # of the query's idf mass that the matched words must carry
 _LEAST_SHARE = 0.3  # of the best match
 _HEAD_SHARE = 2 / 3  # of the budget for a head if not all bullets fit; the rest is for later turns
 _MISSED = 1 / 2  # of the score of a query's bullets that may be missing
-_FEW = 5  # rejected candidates that are stored for `why`
-_SENT = "the conversation contains it already"
+_MAX_REJECTED = 5  # rejected candidates that are stored for `why`
+_SENT_REASON = "the conversation contains it already"
 _FULL = "it does not fit"
 
 Count = Callable[[str], int]
@@ -80,12 +80,14 @@ class SelectionRequest:
             whole_head=window.mode == "fixed" and not window.slack,
         )
 
-    def select(self, sent: SentBullets | None = None) -> Selection:
-        """Select deterministically within the budget: with `sent`, further notes for the conversation; without it, or
-        if `reopen` is set, the head of an epoch."""
+    def select(self, sent_bullets: SentBullets | None = None) -> Selection:
+        """Select deterministically within the budget: with `sent_bullets`, further notes for the conversation; without
+        it, or if `reopen` is set, the head of an epoch."""
         ranked, fits = _rank(self)
         selection = (
-            _extend(self, ranked, fits, sent) if sent else _select_for_head(self, ranked, fits)
+            _extend(self, ranked, fits, sent_bullets)
+            if sent_bullets
+            else _select_for_head(self, ranked, fits)
         )
         return replace(selection, more=not fits)
 
@@ -113,7 +115,7 @@ class _Candidate:
     match: float = 0.0
     reason: str = ""
     tokens: int = 0
-    chosen: bool = False
+    is_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +133,13 @@ class Selection:
     @property
     def bullets(self) -> tuple[Bullet, ...]:
         """The selected bullets and those of the conversation."""
-        return tuple(candidate.bullet for candidate in self.candidates if candidate.chosen)
+        return tuple(candidate.bullet for candidate in self.candidates if candidate.is_chosen)
 
     def to_json(self) -> dict[str, Any]:
         """Return the selection as JSON values, rounded to four places."""
         rows = [
-            [c.bullet.id, c.chosen, round(c.match, 4), c.tokens, c.reason] for c in self.candidates
+            [c.bullet.id, c.is_chosen, round(c.match, 4), c.tokens, c.reason]
+            for c in self.candidates
         ]
         return {"tokens": self.tokens, "budget": self.budget, "chosen": rows, "more": self.more}
 
@@ -157,20 +160,20 @@ def _rank(request: SelectionRequest) -> tuple[list[_Candidate], bool]:
         or bullet.state == "pinned"
         or bullet.id in request.new_ids
     ]
-    own = [
+    unmatched = [
         _Candidate(bullet, reason="it is pinned" if bullet.state == "pinned" else "")
         for bullet in general
         if not _exclusion_reason(bullet)
     ]
-    own.sort(
+    unmatched.sort(
         key=lambda c: (
             c.bullet.state != "pinned",
             c.bullet.id not in request.new_ids,
             -c.bullet.number,
         )
     )
-    own_ids = {candidate.bullet.id for candidate in own}
-    return [*own, *(c for c in _search(request) if c.bullet.id not in own_ids)], False
+    own_ids = {candidate.bullet.id for candidate in unmatched}
+    return [*unmatched, *(c for c in _search(request) if c.bullet.id not in own_ids)], False
 
 
 def _fit_all(request: SelectionRequest) -> list[_Candidate] | None:
@@ -227,11 +230,11 @@ def _select_for_head(
 
 
 def _extend(
-    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, sent: SentBullets
+    request: SelectionRequest, ranked: Sequence[_Candidate], fits: bool, sent_bullets: SentBullets
 ) -> Selection:
     """Select further notes for the conversation, or a head if a new epoch is required."""
-    notes = _fill(request, ranked, request.budget, sent)
-    reason = _outdated_reason(request, sent)
+    notes = _fill(request, ranked, request.budget, sent_bullets)
+    reason = _outdated_reason(request, sent_bullets)
     if not reason and not notes.missed:
         return notes
     head = _select_for_head(request, ranked, fits)
@@ -239,15 +242,19 @@ def _extend(
     return replace(head, reopen=reason) if reason else notes
 
 
-def _outdated_reason(request: SelectionRequest, sent: SentBullets) -> str:
+def _outdated_reason(request: SelectionRequest, sent_bullets: SentBullets) -> str:
     """Return why the bullets that were sent require a new epoch, or ""."""
-    if sent.ids and not (request.budget and request.limit):
+    if sent_bullets.ids and not (request.budget and request.limit):
         return "the playbook is off"
-    for name in sent.ids:
+    for name in sent_bullets.ids:
         bullet = request.bullets.get(name)
         if bullet is None or bullet.state == "disabled":
             return f"{name} was disabled or removed"
-    return "the notes on strategies exceed their budget" if sent.tokens > request.budget else ""
+    return (
+        "the notes on strategies exceed their budget"
+        if sent_bullets.tokens > request.budget
+        else ""
+    )
 
 
 def _crowding_reason(new_ids: Collection[str], notes: Selection, head: Selection) -> str:
@@ -257,9 +264,11 @@ def _crowding_reason(new_ids: Collection[str], notes: Selection, head: Selection
             return f"{bullet.id} is pinned and does not fit otherwise"
         if bullet.id in new_ids:
             return f"{bullet.id} is new and does not fit otherwise"
-    chosen = [candidate for candidate in head.candidates if candidate.chosen]
-    lost = sum(candidate.match for candidate in chosen if candidate.bullet not in notes.bullets)
-    is_much = lost > _MISSED * sum(candidate.match for candidate in chosen)
+    chosen_candidates = [candidate for candidate in head.candidates if candidate.is_chosen]
+    lost_match = sum(
+        candidate.match for candidate in chosen_candidates if candidate.bullet not in notes.bullets
+    )
+    is_much = lost_match > _MISSED * sum(candidate.match for candidate in chosen_candidates)
     return "this query's strategies do not fit otherwise" if is_much else ""
 
 
@@ -267,18 +276,18 @@ def _fill(
     request: SelectionRequest,
     ranked: Sequence[_Candidate],
     budget: int,
-    sent: SentBullets | None = None,
+    sent_bullets: SentBullets | None = None,
 ) -> Selection:
-    """Choose candidates in their order as long as they fit, beside those that were `sent`."""
-    sent = sent or SentBullets((), 0, _format_line)
-    present = [request.bullets[name] for name in sent.ids if name in request.bullets]
+    """Choose candidates in their order as long as they fit, beside the `sent_bullets`."""
+    sent_bullets = sent_bullets or SentBullets((), 0, _format_line)
+    present = [request.bullets[name] for name in sent_bullets.ids if name in request.bullets]
     present = [bullet for bullet in present if bullet.is_live and not bullet.is_left_out]
     present_ids = {bullet.id for bullet in present}
     added = list[_Candidate]()
     missed = list[_Candidate]()
     excluded = list[_Candidate]()
-    tokens_left = budget - sent.tokens
-    is_head = sent.format_line is _format_line
+    tokens_left = budget - sent_bullets.tokens
+    is_head = sent_bullets.format_line is _format_line
     if ranked and is_head:  # the frame around the lines
         first = ranked[0].bullet
         tokens_left -= request.count(render_bullets([first])) - request.count(_format_line(first))
@@ -288,7 +297,7 @@ def _fill(
             excluded.append(candidate)
             continue
         may_fit = len(bullet.content.split()) + 2 <= tokens_left
-        tokens = request.count(sent.format_line(bullet)) if may_fit else 0
+        tokens = request.count(sent_bullets.format_line(bullet)) if may_fit else 0
         if len(present_ids) + len(added) >= request.limit:
             missed.append(replace(candidate, reason=f"{_FULL}: the limit is {request.limit}"))
         elif not 0 < tokens <= tokens_left:
@@ -297,20 +306,20 @@ def _fill(
         else:
             tokens_left -= tokens
             reason = candidate.reason or ("it matches" if candidate.match else "it fits the budget")
-            added.append(replace(candidate, tokens=tokens, chosen=True, reason=reason))
+            added.append(replace(candidate, tokens=tokens, is_chosen=True, reason=reason))
     while True:  # the whole text may have more tokens than its lines
         new = sorted((candidate.bullet for candidate in added), key=lambda bullet: bullet.number)
-        text = render_bullets(new) if is_head else "".join(map(sent.format_line, new))
-        tokens = sent.tokens + (request.count(text) if text else 0)
+        text = render_bullets(new) if is_head else "".join(map(sent_bullets.format_line, new))
+        tokens = sent_bullets.tokens + (request.count(text) if text else 0)
         if not added or tokens <= budget:
             break
         reason = f"{_FULL}: the text would have {tokens} tokens"
-        missed.append(replace(added.pop(), chosen=False, reason=reason))
+        missed.append(replace(added.pop(), is_chosen=False, reason=reason))
     present.sort(key=lambda bullet: bullet.number)
     candidates = (
-        *(_Candidate(bullet, reason=_SENT, chosen=True) for bullet in present),
+        *(_Candidate(bullet, reason=_SENT_REASON, is_chosen=True) for bullet in present),
         *added,
-        *[*missed, *excluded][:_FEW],
+        *[*missed, *excluded][:_MAX_REJECTED],
     )
     return Selection(tokens, budget, candidates, missed=tuple(missed))
 

@@ -61,9 +61,9 @@ def parse_shared(data: bytes) -> SharedStrategy:
         raise ValueError("it is not text in UTF-8") from None
     if _CONFLICT.search(text):
         raise ValueError("git left a conflict in it: choose one of the texts")
-    hidden = unclear_character().search(text)
-    if hidden is not None:
-        line = text.count("\n", 0, hidden.start()) + 1
+    match = unclear_character().search(text)
+    if match is not None:
+        line = text.count("\n", 0, match.start()) + 1
         raise ValueError(f"line {line} has a character that cannot be seen")
     if _COMMENT in text:
         raise ValueError("it has a comment, which a page on the web hides")

@@ -94,9 +94,9 @@ class SharedFolder:
 
 def _list_files(names: Sequence[str] | Mapping[str, object]) -> str:
     listed = [one_line(Path(name).name) for name in names]
-    shown = ", ".join(listed[:_MAX_NOTICES])
+    joined = ", ".join(listed[:_MAX_NOTICES])
     more = len(listed) - _MAX_NOTICES
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{joined} and {more} more" if more > 0 else joined
 
 
 def name_of(path: Path) -> str:
@@ -115,8 +115,8 @@ def follow_shared_files(
     if not find_shared_strategies(root) and not _team_bullets(session):
         return []
     folder = SharedFolder.read(root, trust)
-    known = shared_bullets(sessions, session)
-    ops = _plan(sessions, session, folder, known)
+    known_bullets = shared_bullets(sessions, session)
+    ops = _plan(sessions, session, folder, known_bullets)
     if ops and not sessions.database.is_read_only:
         # the user trusted these files: that is his word
         delta = Delta(uuid7(), tuple(ops), "import", session.id, None, TEAM)
@@ -140,12 +140,12 @@ def shared_bullets(sessions: SessionManager, session: Session) -> dict[str, Shar
         bullet for bullet in sessions.playbook.deleted_bullets(session) if bullet.section == TEAM
     ]
     evidence = sessions.playbook.evidence_by_id([bullet.id for bullet in bullets])
-    known: dict[str, SharedBullet] = {}
+    known_bullets: dict[str, SharedBullet] = {}
     for bullet in bullets:
         for item in evidence[bullet.id]:
             if item.source.startswith(f"{SHARED_FOLDER}/"):
-                known[item.source] = SharedBullet(bullet, item.source, item.quote)
-    return known
+                known_bullets[item.source] = SharedBullet(bullet, item.source, item.quote)
+    return known_bullets
 
 
 def _team_bullets(session: Session) -> list[Bullet]:
@@ -156,12 +156,12 @@ def _plan(
     sessions: SessionManager,
     session: Session,
     folder: SharedFolder,
-    known: Mapping[str, SharedBullet],
+    known_bullets: Mapping[str, SharedBullet],
 ) -> list[Op]:
     """Return the operations that bring the playbook in step with the files."""
     same_text = {bullet.content.casefold(): bullet for bullet in session.playbook.bullets.values()}
     # what brought these was undone, and with it the record of their files
-    undone = {
+    undone_texts = {
         bullet.content.casefold()
         for bullet in sessions.playbook.deleted_bullets(session)
         if bullet.section == TEAM
@@ -169,22 +169,22 @@ def _plan(
     ops: list[Op] = []
     for file, strategy in folder.strategies.items():
         text = strategy.text
-        shared = known.get(file)
-        own = same_text.get(text.casefold())
+        shared = known_bullets.get(file)
+        same_bullet = same_text.get(text.casefold())
         if shared is not None:
             ops += _follow(sessions, shared, strategy)
-        elif text.casefold() in undone:
+        elif text.casefold() in undone_texts:
             continue
-        elif own is not None:
-            link = link_op(own.id, file, text)
-            if own.state == "quarantined":  # a proposal, which the trusted file answers
+        elif same_bullet is not None:
+            link = link_op(same_bullet.id, file, text)
+            if same_bullet.state == "quarantined":  # a proposal, which the trusted file answers
                 link = replace(link, fields=link.fields | {"state": "active"})
             ops.append(link)
         else:
             fields: JsonObject = {"scope": "project", "trust": "repository", "section": TEAM}
             ops.append(Op("ADD", "", fields | _content(strategy), (_quote(file, text),)))
     ops = _without_doubles(ops)
-    for file, shared in known.items():
+    for file, shared in known_bullets.items():
         # what was learned here, or what the user said yes to, stays whatever becomes of the file
         is_teams = shared.bullet.is_live and shared.bullet.trust == "repository"
         if file not in folder.strategies and is_teams:
@@ -194,11 +194,11 @@ def _plan(
 
 def _without_doubles(ops: Sequence[Op]) -> list[Op]:
     """Return the operations without a second new strategy of the same text: two people may share one."""
-    kept: dict[str, Op] = {}
+    first_ops: dict[str, Op] = {}
     for op in ops:
         key = op.bullet_id or str(op.fields["content"]).casefold()
-        kept.setdefault(key, op)
-    return list(kept.values())
+        first_ops.setdefault(key, op)
+    return list(first_ops.values())
 
 
 def _follow(sessions: SessionManager, shared: SharedBullet, strategy: SharedStrategy) -> list[Op]:

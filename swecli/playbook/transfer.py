@@ -57,7 +57,7 @@ _FIELD = re.compile(rf"\s+{_MARKER}\s+([a-z]+): ?(.*)")
 _REMARK = re.compile(r"<!--.*-->")
 _EDITABLE = ("content", "when", "section", "kind", "scope", "paths", "state", "anchors")
 # what a file tells of a strategy beside its fields, and earlier versions wrote: read by people only
-_TOLD = (
+_ORIGIN_NOTES = (
     "effects",
     "quote",
     "anchors",
@@ -204,7 +204,7 @@ def _read_line(line: str, section: str, bullets: dict[str, ImportedBullet], numb
 
 def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBullet:
     """Return a strategy with one more field. Raises ValueError, or OverflowError for a time out of range."""
-    if name in _TOLD:
+    if name in _ORIGIN_NOTES:
         return imported
     parsed = _Fields.model_validate({name: value})
     field_name = "created_at" if name == "created" else name
@@ -217,40 +217,43 @@ def _with_field(imported: ImportedBullet, name: str, value: str) -> ImportedBull
 
 @dataclass(slots=True)
 class ImportPlan:
-    """The operations of an import with the ids they concern: `new` as in the file, in the order of the ADDs; `waiting`
-    need the user's approval; `left_out` are lines on what is skipped. `trusted`: the user vouches for the file."""
+    """The operations of an import with the ids they concern: `new` as in the file, in the order of the ADDs;
+    `waiting_ids` need the user's approval; `left_out` are lines on what is skipped. `trusted`: the user vouches for the
+    file."""
 
     trusted: bool
     ops: list[Op] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
+    changed_ids: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
+    waiting_ids: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    def update(self, known: Bullet, item: ImportedBullet) -> None:
+    def update(self, present_bullet: Bullet, item: ImportedBullet) -> None:
         """Plan to update a known strategy."""
         editable = (*_EDITABLE, "trust") if self.trusted else _EDITABLE
         fields = {name: getattr(item.bullet, name) for name in editable if name in item.field_names}
-        is_outside = known.state == "deleted" and known.trust in OUTSIDE
-        is_unapproved = known.state == "quarantined" or is_outside
+        is_outside = present_bullet.state == "deleted" and present_bullet.trust in OUTSIDE
+        is_unapproved = present_bullet.state == "quarantined" or is_outside
         if not self.trusted and is_unapproved and item.bullet.is_live:
             # a file does not activate what the user has not approved here
             fields["state"] = "quarantined"
-            self.waiting.append(known.id)
-        changed = {name: value for name, value in fields.items() if value != getattr(known, name)}
-        if not changed:
-            self.same.append(known.id)
+            self.waiting_ids.append(present_bullet.id)
+        changed_fields = {
+            name: value for name, value in fields.items() if value != getattr(present_bullet, name)
+        }
+        if not changed_fields:
+            self.same.append(present_bullet.id)
             return
-        if "content" in changed and "anchors" not in changed:
+        if "content" in changed_fields and "anchors" not in changed_fields:
             # only the content was edited in the file
-            changed["anchors"] = list(find_anchors(item.bullet.content))
+            changed_fields["anchors"] = list(find_anchors(item.bullet.content))
         quote = f"edited in line {item.line} of the imported file"
         evidence = (Evidence("import", quote, trust="user"),)
-        if known.state == "deleted" and fields.get("state") != "deleted":
-            self.ops.append(Op("RESTORE", known.id, evidence=evidence))
-        self.ops.append(Op("UPDATE", known.id, fields=changed, evidence=evidence))
-        self.changed.append(known.id)
+        if present_bullet.state == "deleted" and fields.get("state") != "deleted":
+            self.ops.append(Op("RESTORE", present_bullet.id, evidence=evidence))
+        self.ops.append(Op("UPDATE", present_bullet.id, fields=changed_fields, evidence=evidence))
+        self.changed_ids.append(present_bullet.id)
 
     def add(self, item: ImportedBullet) -> None:
         """Plan to add a strategy; without the user's trust it is quarantined, with the trust of a file at most."""
@@ -264,7 +267,7 @@ class ImportPlan:
             if bullet.is_live:
                 bullet = replace(bullet, state="quarantined")
             if bullet.state == "quarantined":
-                self.waiting.append(bullet.id)
+                self.waiting_ids.append(bullet.id)
             # the ids of what it would replace are those of the other playbook
             bullet = replace(bullet, doubt=Doubt.IMPORTED, replaces=())
         fields: dict[str, Any] = {
@@ -294,24 +297,24 @@ def plan_import(
     for item in sorted(imported, key=lambda item: item.bullet.number):
         bullet = item.bullet
         content = _normalize(bullet)
-        known: Bullet | None = None
+        present_bullet: Bullet | None = None
         if item.is_dated:
-            known = present.get(bullet.id)
-            if known is None or known.created_at != bullet.created_at:
-                known = by_origin.get((bullet.created_at, content))
+            present_bullet = present.get(bullet.id)
+            if present_bullet is None or present_bullet.created_at != bullet.created_at:
+                present_bullet = by_origin.get((bullet.created_at, content))
         same = by_content.get(content)
-        if known is None and bullet.state == "deleted":
+        if present_bullet is None and bullet.state == "deleted":
             plan.left_out.append(f"{bullet.id} is marked as removed")
         elif has_secret(bullet.content):
             plan.left_out.append(f"{bullet.id} (line {item.line}) contains a secret")
-        elif known is not None:
-            plan.update(known, item)
+        elif present_bullet is not None:
+            plan.update(present_bullet, item)
         elif same is None:
             plan.add(item)
         elif trusted and bullet.is_live and same.state == "quarantined":
             approved = Evidence("import", f"line {item.line} of the imported file", trust="user")
             plan.ops.append(Op("RESTORE", same.id, evidence=(approved,)))
-            plan.changed.append(same.id)
+            plan.changed_ids.append(same.id)
         else:
             plan.same.append(same.id)
     return plan
@@ -325,7 +328,7 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     """Import an exported playbook. New strategies need the user's approval unless `trusted`. Raises BadInput."""
     if not file:
         raise ctx.usage_error("No file was named.", "add --from FILE")
-    path = resolve_file(file, ctx.asked.folder)
+    path = resolve_file(file, ctx.invocation.folder)
     imported = _read_markdown(read_text_file(path))
     present = {
         bullet.id: bullet
@@ -341,9 +344,9 @@ def import_file(ctx: ActionContext, file: str, *, trusted: bool) -> ActionResult
     new_ids = dict(zip(plan.new, added, strict=True))
     value = {
         "added": new_ids,
-        "changed": plan.changed,
+        "changed": plan.changed_ids,
         "same": plan.same,
-        "waiting": [new_ids.get(name, name) for name in plan.waiting],
+        "waiting": [new_ids.get(name, name) for name in plan.waiting_ids],
         "left_out": plan.left_out,
     }
     lines = tuple(_summary(ctx, plan, new_ids, path))
@@ -354,10 +357,10 @@ def _summary(
     ctx: ActionContext, plan: ImportPlan, new_ids: Mapping[str, str], path: Path
 ) -> Iterator[str]:
     """Yield the lines of an import. `new_ids` maps ids of the file to those that its strategies got."""
-    yield f"{len(new_ids)} imported, {len(plan.changed)} changed, {len(plan.same)} the same."
+    yield f"{len(new_ids)} imported, {len(plan.changed_ids)} changed, {len(plan.same)} the same."
     renamed = [(old, new) for old, new in new_ids.items() if old != new]
     yield from (f"{old} of the file is {new} here." for old, new in renamed[:_MAX_LISTED])
     yield from (f"skipped: {reason}." for reason in plan.left_out[:_MAX_LISTED])
-    if count := len(plan.waiting):
+    if count := len(plan.waiting_ids):
         need = "needs" if count == 1 else "need"
         yield f"{count} of them {need} your approval: `{ctx.command} review`, or add --from {path} --trust for all."

@@ -45,10 +45,10 @@ def _unify(text: str) -> str:
     return "".join(c for c in plain if unicodedata.category(c) != "Cf")
 
 
-def is_same_text(one: str, other: str) -> bool:
+def is_same_text(first: str, second: str) -> bool:
     """Return True if two texts have the same words in the same order, apart from case, spacing, punctuation around
     words, and English endings of words that consist of letters only."""
-    return _word_sequence(one) == _word_sequence(other)
+    return _word_sequence(first) == _word_sequence(second)
 
 
 def _word_sequence(text: str) -> list[str]:
@@ -84,8 +84,10 @@ def is_statement_in(text: str, messages: Iterable[str]) -> bool:
     that" are left aside. Nothing else is: a comma too may turn a sentence round ("no, push" and "no push"). Part of a
     sentence is no statement, and a question is none without its question mark.
     """
-    wanted = _words(text)
-    return bool(wanted) and any(_has_sentences(_words(message), wanted) for message in messages)
+    statement = _words(text)
+    return bool(statement) and any(
+        _has_sentences(_words(message), statement) for message in messages
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +120,13 @@ def _is_plain(core: str) -> bool:
     return core.replace("'", "").replace("-", "").isalpha() and not core.startswith("-")
 
 
-def _has_sentences(words: Sequence[_Word], wanted: Sequence[_Word]) -> bool:
+def _has_sentences(words: Sequence[_Word], statement: Sequence[_Word]) -> bool:
     """Return True if the wanted words are a run of these, from the beginning of a sentence to the end of one."""
     ends = {index + 1 for index, _ in enumerate(words) if _ends_sentence(words, index)}
     for beginning in (0, *ends):
         for start in (beginning, beginning + _count_aside(words[beginning:])):
-            end = start + len(wanted)
-            if end in ends and _comparable(words[start:end]) == _comparable(wanted):
+            end = start + len(statement)
+            if end in ends and _comparable(words[start:end]) == _comparable(statement):
                 return True
     return False
 

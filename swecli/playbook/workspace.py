@@ -84,11 +84,11 @@ def note_anchors(sessions: SessionManager, session: Session, names: Iterable[str
 
 @dataclass(frozen=True, slots=True)
 class AnchorCheck:
-    """Whether what a strategy names exists, None if that cannot be told; `missing` is what does not exist, as a
+    """Whether what a strategy names exists, None if that cannot be told; `missing_anchor` is what does not exist, as a
     clause, else ""."""
 
     exists: bool | None = None
-    missing: str = ""
+    missing_anchor: str = ""
 
 
 _EXISTS = AnchorCheck(exists=True)
@@ -114,8 +114,8 @@ class StaleStrategies:
             if check.exists:
                 self._checked.add(bullet.id)
             was_there = bullet.was_there or bullet.id in self._checked
-            if was_there and replace(bullet, stale=check.missing).is_left_out:
-                stale[bullet.id] = check.missing
+            if was_there and replace(bullet, stale=check.missing_anchor).is_left_out:
+                stale[bullet.id] = check.missing_anchor
         self.unreported |= stale
         return stale
 
@@ -123,13 +123,13 @@ class StaleStrategies:
         """Forget what was found so far: a turn has told the user."""
         self.unreported.clear()
 
-    def notices(self, where: str = "out of prompts") -> Iterator[str]:
-        """Format one line per missing anchor; `where` says whether its strategies are in prompts."""
-        for missing in dict.fromkeys(self.unreported.values()):
-            names = [name for name, reason in self.unreported.items() if reason == missing]
+    def notices(self, presence: str = "out of prompts") -> Iterator[str]:
+        """Format one line per missing anchor; `presence` says whether its strategies are in prompts."""
+        for missing_anchor in dict.fromkeys(self.unreported.values()):
+            names = [name for name, reason in self.unreported.items() if reason == missing_anchor]
             more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
             verb = "is stale and stays" if len(names) == 1 else "are stale and stay"
-            yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {where}: {missing}"
+            yield f"{', '.join(names[:_MAX_NAMES])}{more} {verb} {presence}: {missing_anchor}"
 
 
 @dataclass(frozen=True)
@@ -153,17 +153,19 @@ class WorkspaceLookup:
         """Check the anchors of a bullet: one that exists is enough, else the first missing one is named. A folder does
         not count beside a file: it exists longer than what the bullet is about."""
         anchors = bullet.anchors or find_anchors(bullet.content)
-        own = [anchor for anchor in anchors if not _is_in_environment(anchor.partition(":")[2])]
-        checks = {anchor: self._check_anchor(anchor) for anchor in own}
+        checkable = [
+            anchor for anchor in anchors if not _is_in_environment(anchor.partition(":")[2])
+        ]
+        checks = {anchor: self._check_anchor(anchor) for anchor in checkable}
         certain = {anchor: check for anchor, check in checks.items() if check != _UNKNOWN}
         of_files = [check for anchor, check in certain.items() if not _is_folder(anchor)]
         decisive = of_files or [*certain.values()]
         return _EXISTS if _EXISTS in decisive else next(iter(decisive), _UNKNOWN)
 
-    def gone(self, bullet: Bullet) -> str:
+    def stale_anchor(self, bullet: Bullet) -> str:
         """Return the missing anchor of a strategy whose anchors were there, "" for none. What never existed makes
         nothing stale: the user may speak of a file that is still to come."""
-        return self.check(bullet).missing if bullet.was_there else ""
+        return self.check(bullet).missing_anchor if bullet.was_there else ""
 
     def has(self, name: str) -> bool:
         """Return True for the relative path of something that exists in the workspace."""
@@ -194,7 +196,7 @@ class WorkspaceLookup:
                 return _UNKNOWN
             if first_folder in self._names:
                 return _EXISTS
-        return AnchorCheck(exists=False, missing=f"{path} does not exist")
+        return AnchorCheck(exists=False, missing_anchor=f"{path} does not exist")
 
     def _exists(self, path: str) -> bool:
         return any((root / path).exists() for root in self._roots)

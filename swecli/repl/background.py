@@ -75,13 +75,13 @@ class Background:
         """Learn from a finished turn by the rules, before the next request is built, and, in a task, by the model from
         those before it: their reaction is complete."""
         self.show(learning.after_turn(interaction).events)
-        if due := learning.due():
-            self.start(self._reflect(learning, due, asked=False))
+        if due_turns := learning.due_turns():
+            self.start(self._reflect(learning, due_turns, is_requested=False))
 
     def react(self, learning: LearningService, numbers: Sequence[int]) -> None:
         """Ask the model, in a task, about turns that the user has marked."""
         if numbers:
-            self.start(self._reflect(learning, numbers, asked=True))
+            self.start(self._reflect(learning, numbers, is_requested=True))
 
     def pop_deferred(self) -> list[Event]:
         """Return and clear the events that were deferred while a turn was running."""
@@ -90,10 +90,10 @@ class Background:
         return events
 
     async def _reflect(
-        self, learning: LearningService, numbers: Sequence[int], *, asked: bool
+        self, learning: LearningService, numbers: Sequence[int], *, is_requested: bool
     ) -> None:
         async with self._reflection_lock:
-            events = await learning.reflect(*numbers, asked=asked)
+            events = await learning.reflect(*numbers, is_requested=is_requested)
         self.show(events)
 
     async def reflect_pending(self, learning: LearningService) -> None:

@@ -58,14 +58,14 @@ class Dispatcher:
         self.task: asyncio.Task[None] | None = None  # the running line, which can be interrupted
         self._interrupted_at = float("-inf")  # when the running line was, in seconds of the loop
 
-    def submit(self, typed: str) -> None:
+    def submit(self, text: str) -> None:
         """Run a command at once if it can run during a turn, else queue the line."""
-        line = self._read(typed)
+        line = self._read(text)
         if self._can_run_now(line):
-            self._prompt.echo(typed)
+            self._prompt.echo(text)
             self._background.start_command(self._execute(line))
         else:
-            self._program.queue.put(typed)
+            self._program.queue.put(text)
 
     def _can_run_now(self, line: ParsedLine) -> bool:
         """Return whether the line is a command that can run beside the running line."""
@@ -77,11 +77,11 @@ class Dispatcher:
     async def run(self) -> None:
         """Process the queued lines until cancelled."""
         while True:
-            typed = await self._program.queue.get()
+            text = await self._program.queue.get()
             if problem := self._prompt.history.pop_error():
                 self._prompt.write(f"! {problem}\n")
-            self._prompt.echo(typed)
-            await self._process(typed)
+            self._prompt.echo(text)
+            await self._process(text)
 
     def interrupt(self) -> None:
         """Cancel the running line. Debounced to once a second, so that repeated keys do not cancel its cleanup."""
@@ -90,8 +90,8 @@ class Dispatcher:
             self._interrupted_at = now
             self.task.cancel()
 
-    def _read(self, typed: str) -> ParsedLine:
-        return parse_line(self._prompt.history.pastes.expand(typed))
+    def _read(self, text: str) -> ParsedLine:
+        return parse_line(self._prompt.history.pastes.expand(text))
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run `work` as an interruptible task. Returns False if it was interrupted; raises its exception."""
@@ -110,9 +110,9 @@ class Dispatcher:
         task.result()
         return True
 
-    async def _process(self, typed: str) -> None:
+    async def _process(self, text: str) -> None:
         """Run one line. If interrupted while loading, put it back into the prompt."""
-        line = self._read(typed)
+        line = self._read(text)
         if line.kind == "leave" and self._startup.is_loaded:
             line = ParsedLine("command", name="exit")
         if line.kind == "leave":
@@ -127,13 +127,13 @@ class Dispatcher:
             if self._startup.is_loaded:  # else the prompt ends with that error
                 self._unsaved = None
                 self._program.report(error)
-                self._prompt.set_draft(typed)
+                self._prompt.set_draft(text)
             return
         self._unsaved = None
         if not is_ready:
             if self._startup.is_loaded:
                 self._program.session_manager.drop_query()
-            self._prompt.set_draft(typed)
+            self._prompt.set_draft(text)
             return
 
         started = time.monotonic()

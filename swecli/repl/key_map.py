@@ -70,11 +70,11 @@ ACTIONS = (
 _ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 
-def parse_key(written: str) -> KeySequence:
+def parse_key(key_text: str) -> KeySequence:
     """Parse keys such as "c-o", "Ctrl+O", "alt+enter", "escape enter" or "f2". Raises ValueError if a terminal cannot
     send them, or if they begin with a letter, which is text."""
     sequence: list[str] = []
-    for word in written.lower().split():
+    for word in key_text.lower().split():
         sequence += _parse_word(word)
     if not sequence:
         raise ValueError("no key")
@@ -128,18 +128,19 @@ class KeyMap:
     def __init__(self, choices: Sequence[KeyChoice] = ()) -> None:
         self.notices: list[str] = []
         self._commands: Mapping[str, str] = {}  # what to type where an action has no key
-        chosen: dict[str, tuple[KeySequence, ...]] = {}
+        chosen_keys: dict[str, tuple[KeySequence, ...]] = {}
         for choice in choices:
-            problem = self._find_problem(choice, chosen)
+            problem = self._find_problem(choice, chosen_keys)
             if problem:
                 self.notices.append(f"[keys] {choice}: {problem}")
             else:
-                chosen[choice.action] = tuple(map(parse_key, choice.keys))
-        taken = _flatten(chosen)
+                chosen_keys[choice.action] = tuple(map(parse_key, choice.keys))
+        taken_keys = _flatten(chosen_keys)
         defaults = {
-            name: tuple(key for key in keys if key not in taken) for name, keys in _DEFAULTS.items()
+            name: tuple(key for key in keys if key not in taken_keys)
+            for name, keys in _DEFAULTS.items()
         }
-        self._keys: Mapping[str, tuple[KeySequence, ...]] = defaults | chosen
+        self._keys: Mapping[str, tuple[KeySequence, ...]] = defaults | chosen_keys
 
     @classmethod
     def without_keys(cls) -> KeyMap:
@@ -150,7 +151,7 @@ class KeyMap:
         return keys
 
     def _find_problem(
-        self, choice: KeyChoice, chosen: Mapping[str, tuple[KeySequence, ...]]
+        self, choice: KeyChoice, chosen_keys: Mapping[str, tuple[KeySequence, ...]]
     ) -> str:
         """Return why these keys cannot be those of their action, or ""."""
         action = _ACTIONS_BY_NAME.get(choice.action)
@@ -159,14 +160,14 @@ class KeyMap:
             hint = f"did you mean {closest}?" if closest else "/help keys lists the actions"
             return f"there is no action {choice.action!r} ({hint})"
         stays = f"{action.name} stays {_show_all(_DEFAULTS[action.name]) or 'without a key'}"
-        for written in choice.keys:
+        for key_text in choice.keys:
             try:
-                key = parse_key(written)
+                key = parse_key(key_text)
             except ValueError as error:
-                return f"{written!r} cannot be a key ({error}); {stays}"
-            owner = next((name for name, keys in chosen.items() if key in keys), None)
+                return f"{key_text!r} cannot be a key ({error}); {stays}"
+            owner = next((name for name, keys in chosen_keys.items() if key in keys), None)
             if owner is not None:
-                return f"{written!r} is the key of {owner}; {stays}"
+                return f"{key_text!r} is the key of {owner}; {stays}"
         return ""
 
     def keys_of(self, action: str) -> tuple[KeySequence, ...]:

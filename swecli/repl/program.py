@@ -32,7 +32,7 @@ class Program(Protocol):
     def start_loading(self) -> asyncio.Future[None]:
         """Load the slow components, once. The future is done when lines can run."""
 
-    def submit(self, typed: str) -> None:
+    def submit(self, text: str) -> None:
         """Accept a line that was sent, with its pastes still collapsed."""
 
     def interrupt(self) -> None:

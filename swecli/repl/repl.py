@@ -238,8 +238,8 @@ class REPL(Program):
     def working(self) -> bool:
         return self._dispatcher.task is not None or self._background.runs_commands
 
-    def submit(self, typed: str) -> None:
-        self._dispatcher.submit(typed)
+    def submit(self, text: str) -> None:
+        self._dispatcher.submit(text)
 
     def interrupt(self) -> None:
         if self._background.cancel_command():  # the newest first
@@ -248,8 +248,8 @@ class REPL(Program):
         self._dispatcher.interrupt()
 
     def steer(self, text: str) -> None:
-        sent = self.prompt.history.pastes.expand(text)
-        if self.working and self._startup.is_loaded and self.agent.steer(sent):
+        expanded = self.prompt.history.pastes.expand(text)
+        if self.working and self._startup.is_loaded and self.agent.steer(expanded):
             self.prompt.echo(text, "└ to the running turn")
         else:
             self.queue.put(text)
@@ -313,7 +313,7 @@ def _current_folder() -> Path:
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
     dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
-    model = one_line(_describe_model(start.choice.name, start.choice.why))
+    model = one_line(_describe_model(start.choice.name, start.choice.reason))
     model_lines = textwrap.wrap(model, width, break_on_hyphens=False)
     facts = [f"swecli {__version__}", *model_lines, one_line(short_path(start.cwd))]
     lines = _wrap_parts(facts, width)

@@ -60,13 +60,13 @@ class Startup:
             return ()
         return command.complete(self._runtime)
 
-    async def further_values(self, name: str, typed: str) -> Sequence[tuple[str, str]]:
+    async def further_values(self, name: str, text: str) -> Sequence[tuple[str, str]]:
         """Return what all arguments of a command together may be, of which a part was typed, with descriptions."""
         table = await self._commands()
         command = table.find(name)
         if command is None or command.complete_further is None or self._runtime is None:
             return ()
-        return command.complete_further(self._runtime, typed)
+        return command.complete_further(self._runtime, text)
 
     def folders(self) -> tuple[str, ...]:
         """Return the paths of the folders that were added to the session; () until the runtime is built."""

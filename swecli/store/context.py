@@ -26,11 +26,11 @@ class ContextStore:
         """Commit a reduction; return it as it is read back, with its number."""
         with self._database.write() as db:
             Writer(db).add_reduction(session.id, reduction)
-            [stored] = Reader(db).reductions(session.id, 1)
-        session.context.add(stored)
-        if stored.epoch is not None:
-            session.window_start = stored.epoch.first
-        return stored
+            [stored_reduction] = Reader(db).reductions(session.id, 1)
+        session.context.add(stored_reduction)
+        if stored_reduction.epoch is not None:
+            session.window_start = stored_reduction.epoch.first
+        return stored_reduction
 
     def log(self, session: Session, limit: int = 1000) -> list[Reduction]:
         """Return the session's reductions, undone ones too, newest first."""

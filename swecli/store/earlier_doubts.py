@@ -53,8 +53,10 @@ def convert_doubts(connection: Connection) -> None:
             tuple(EARLIER_SOURCES),
         )
     ]
-    waiting = connection.exec_driver_sql("SELECT number FROM bullet WHERE state = 'quarantined'")
-    for (number,) in waiting.fetchall():
+    quarantined = connection.exec_driver_sql(
+        "SELECT number FROM bullet WHERE state = 'quarantined'"
+    )
+    for (number,) in quarantined.fetchall():
         columns = _read_rows(row for row in rows if row.bullet == number)
         connection.exec_driver_sql(
             "UPDATE bullet SET doubt = ?, replaces = ? WHERE number = ?",
@@ -71,8 +73,8 @@ def convert_doubts(connection: Connection) -> None:
 
 
 def _convert_deltas(connection: Connection, rows: Sequence[_Row]) -> None:
-    stored = connection.exec_driver_sql("SELECT number, ops, before, kept FROM delta")
-    for number, ops, before, kept in stored.fetchall():
+    deltas = connection.exec_driver_sql("SELECT number, ops, before, kept FROM delta")
+    for number, ops, before, kept_rows in deltas.fetchall():
         earlier = [row for row in rows if row.delta < number]
         until = [row for row in rows if row.delta <= number]
         connection.exec_driver_sql(
@@ -80,7 +82,7 @@ def _convert_deltas(connection: Connection, rows: Sequence[_Row]) -> None:
             (
                 json.dumps([_convert_op(op) for op in json.loads(ops or "[]") or ()]),
                 json.dumps(_convert_snapshots(json.loads(before or "null"), earlier)),
-                json.dumps(_convert_snapshots(json.loads(kept or "null"), until)),
+                json.dumps(_convert_snapshots(json.loads(kept_rows or "null"), until)),
                 number,
             ),
         )
@@ -101,15 +103,15 @@ def _convert_op(op: JsonObject) -> JsonObject:
     """Make fields of the evidence of an operation that is a doubt, and mark the user's yes."""
     evidence = op.get("evidence", [])
     special = [item for item in evidence if item["source"] in EARLIER_SOURCES]
-    kept = [
+    kept_evidence = [
         item | {"source": "user", "is_consent": True} if item["source"] == _CONSENT else item
         for item in evidence
         if item not in special
     ]
     if not special:
-        return op | {"evidence": kept} if evidence else op
+        return op | {"evidence": kept_evidence} if evidence else op
     columns = _read_rows(_Row(0, 0, item["source"], item["quote"]) for item in special)
-    return op | {"fields": op.get("fields", {}) | columns, "evidence": kept}
+    return op | {"fields": op.get("fields", {}) | columns, "evidence": kept_evidence}
 
 
 def _read_rows(rows: Iterable[_Row]) -> JsonObject:

@@ -48,22 +48,22 @@ _ENDED_BY_ERROR = {
     "interrupted": CallStatus.INTERRUPTED,
     "swecli ended while it ran": CallStatus.INTERRUPTED,
 }
-_LOST = ": lost: swecli ended while it ran, and its output is not kept"
+_LOST_NOTE = ": lost: swecli ended while it ran, and its output is not kept"
 
 
-def split_notes(content: str, sent: str) -> tuple[str, list[Note]]:
-    """Return a query as it was sent without its notes, and the notes. `content` is what the user typed: `sent` began
-    with it and ended with the notes, so a block that was typed is none. The text and its notes give `sent` again; a
-    text for which they would not is returned as it is, with no notes."""
-    typed = len(content) if sent.startswith(content) else 0
-    start = sent.rfind(_OPENING, typed)
-    if start < 0 or not sent.endswith(_CLOSING):
-        return sent, []
-    lines = sent[start + len(_OPENING) : -len(_CLOSING)].split("\n- ")
+def split_notes(content: str, sent_text: str) -> tuple[str, list[Note]]:
+    """Return a query as it was sent without its notes, and the notes. `content` is what the user typed: `sent_text`
+    began with it and ended with the notes, so a block that was typed is none. The text and its notes give `sent_text`
+    again; a text for which they would not is returned as it is, with no notes."""
+    typed_length = len(content) if sent_text.startswith(content) else 0
+    start = sent_text.rfind(_OPENING, typed_length)
+    if start < 0 or not sent_text.endswith(_CLOSING):
+        return sent_text, []
+    lines = sent_text[start + len(_OPENING) : -len(_CLOSING)].split("\n- ")
     notes = _read_lines(lines)
-    text = sent[:start]
-    if with_notes(text, notes) != sent:
-        return sent, []
+    text = sent_text[:start]
+    if with_notes(text, notes) != sent_text:
+        return sent_text, []
     return text, notes
 
 
@@ -113,8 +113,8 @@ def _read_situation(line: str) -> SituationNote | None:
 
 
 def _read_job(line: str) -> LostJobNote | None:
-    if line.startswith(_JOB) and line.endswith(_LOST):
-        return LostJobNote(line[len(_JOB) : -len(_LOST)])
+    if line.startswith(_JOB) and line.endswith(_LOST_NOTE):
+        return LostJobNote(line[len(_JOB) : -len(_LOST_NOTE)])
     return None
 
 
@@ -152,10 +152,10 @@ def convert_rows(connection: Connection) -> None:
     for (
         key,
     ) in with_block.fetchall():  # the texts one by one: all of them may not fit into memory
-        content, sent = connection.exec_driver_sql(
+        content, sent_text = connection.exec_driver_sql(
             "SELECT content, sent FROM message WHERE id = ?", (key,)
         ).one()
-        text, notes = split_notes(content, sent)
+        text, notes = split_notes(content, sent_text)
         if notes:
             columns = (text, _to_text(notes_to_json(notes)), key)
             connection.exec_driver_sql(
@@ -175,10 +175,10 @@ def _convert_edits(connection: Connection) -> None:
         " WHERE json_valid(edits) AND json_type(edits, '$.replace') = 'object'"
     )
     for (number,) in edited.fetchall():
-        session, stored = connection.exec_driver_sql(
+        session, stored_json = connection.exec_driver_sql(
             "SELECT session_id, edits FROM reduction WHERE number = ?", (number,)
         ).one()
-        edits = json.loads(stored)
+        edits = json.loads(stored_json)
         if split_edits(edits, partial(_notes_of_query, connection, session)):
             connection.exec_driver_sql(
                 "UPDATE reduction SET edits = ? WHERE number = ?", (_to_text(edits), number)
@@ -188,12 +188,12 @@ def _convert_edits(connection: Connection) -> None:
 def _notes_of_query(connection: Connection, session: str, interaction: int) -> list[Note]:
     """Return the converted notes of an interaction's first message; [] if it has none. The reductions of an undone turn
     are in a session of their own, whose earlier turns are those of its parent."""
-    stored = connection.exec_driver_sql(
+    stored_json = connection.exec_driver_sql(
         "SELECT m.notes FROM session s JOIN message m ON m.session_id IN (s.id, s.parent_id)"
         " WHERE s.id = ? AND m.interaction = ? ORDER BY m.session_id != s.id, m.id LIMIT 1",
         (session, interaction),
     ).scalar()
-    return notes_from_json(json.loads(stored)) if stored else []
+    return notes_from_json(json.loads(stored_json)) if stored_json else []
 
 
 def _status_of(result: str | None, error: str | None, *, is_refused: bool) -> CallStatus:
@@ -236,23 +236,28 @@ def _ended_jobs(text: str | None) -> list[str]:
     return [*dict.fromkeys(_ENDED.findall(text or ""))]
 
 
-def _without_typed(content: str, sent: str | None) -> str:
+def _without_typed(content: str, sent_text: str | None) -> str:
     """Return what was sent behind a query. What the user typed tells no end."""
-    return (sent or "").removeprefix(content)
+    return (sent_text or "").removeprefix(content)
 
 
 def store_ended_jobs(connection: Connection) -> None:
     """Say of all stored messages and calls which ends of jobs they told."""
-    found = "SELECT id, {} FROM {} WHERE instr({}, '[background job ')"
-    queries = connection.exec_driver_sql(found.format("content, sent", "message", "sent"))
-    told = [(key, _ended_jobs(_without_typed(content, sent))) for key, content, sent in queries]
-    _store_ends(connection, "message", told)
-    calls = connection.exec_driver_sql(found.format("result", "tool_call", "result"))
+    query = "SELECT id, {} FROM {} WHERE instr({}, '[background job ')"
+    queries = connection.exec_driver_sql(query.format("content, sent", "message", "sent"))
+    ended_jobs = [
+        (key, _ended_jobs(_without_typed(content, sent_text)))
+        for key, content, sent_text in queries
+    ]
+    _store_ends(connection, "message", ended_jobs)
+    calls = connection.exec_driver_sql(query.format("result", "tool_call", "result"))
     _store_ends(connection, "tool_call", [(key, _ended_jobs(result)) for key, result in calls])
 
 
-def _store_ends(connection: Connection, table: str, told: Sequence[tuple[int, list[str]]]) -> None:
-    for key, names in told:
+def _store_ends(
+    connection: Connection, table: str, ended_jobs: Sequence[tuple[int, list[str]]]
+) -> None:
+    for key, names in ended_jobs:
         change = f"UPDATE {table} SET ended_jobs = ? WHERE id = ?"
         connection.exec_driver_sql(change, (_to_text([*names]), key))
 

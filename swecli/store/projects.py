@@ -64,8 +64,8 @@ class ProjectStore:
         """Return when a project was used last in this folder: its newest session there, else when its key was found."""
         parameters = {"project": record.project, "root": folder_key(str(root))}
         with self._database.read() as db:
-            (stored,) = db.execute(_LAST_USE, parameters).fetchone()
-        return record.seen_at if stored is None else max(record.seen_at, read_moment(stored))
+            (last_use,) = db.execute(_LAST_USE, parameters).fetchone()
+        return record.seen_at if last_use is None else max(record.seen_at, read_moment(last_use))
 
     def unrecorded(self, keys: Iterable[str]) -> list[str]:
         """Return those of these keys under which something lies though no folder was recorded for them: it is from
@@ -75,13 +75,13 @@ class ProjectStore:
 
     def free_key(self, path: str) -> str:
         """Return the path of a folder as a key that nothing else has: the path, else with a number."""
-        own = folder_key(path)
-        key = own
+        own_key = folder_key(path)
+        key = own_key
         number = 1
         with self._database.read() as db:
-            while self._is_taken(db, key, own):
+            while self._is_taken(db, key, own_key):
                 number += 1
-                key = f"{own} ({number})"
+                key = f"{own_key} ({number})"
         return key
 
     @staticmethod
@@ -123,11 +123,15 @@ class ProjectStore:
         """Store that the user named the project of a folder, and move to it what lies under the keys that it `takes`,
         or only the sessions of the project `sessions_of` that worked in the folder."""
         folder = folder_key(str(whereabouts.holder))
-        here = [record for record in self.recorded(whereabouts) if record.folder == folder]
-        first_commit = next((record.first_commit for record in here if record.first_commit), "")
+        present_records = [
+            record for record in self.recorded(whereabouts) if record.folder == folder
+        ]
+        first_commit = next(
+            (record.first_commit for record in present_records if record.first_commit), ""
+        )
         self.record(
             make_record(whereabouts, key, KeyBasis.CHOSEN, first_commit),
-            replaces=here,
+            replaces=present_records,
             takes=takes,
         )
         if sessions_of:
@@ -143,11 +147,13 @@ class ProjectStore:
             LeftMemory(key, "", 0, 0, 0, None),
         )
 
-    def left(self) -> list[LeftMemory]:
+    def left_memories(self) -> list[LeftMemory]:
         """Return what lies under keys that no folder here has, the one used last first."""
-        left = [memory for memory in self.all_holdings() if not self.folders_of(memory.project)]
+        left_memories = [
+            memory for memory in self.all_holdings() if not self.folders_of(memory.project)
+        ]
         earliest = datetime.min.replace(tzinfo=UTC)
-        return sorted(left, key=lambda memory: memory.used_at or earliest, reverse=True)
+        return sorted(left_memories, key=lambda memory: memory.used_at or earliest, reverse=True)
 
     def folders_of(self, key: str) -> list[str]:
         """Return the folders that have a key and are there: a git folder, or a folder without git."""
@@ -167,10 +173,10 @@ class ProjectStore:
     def all_holdings(self) -> list[LeftMemory]:
         """Return what lies under each key."""
         with self._database.read() as db:
-            counted = db.execute(_HOLDINGS).fetchall()
+            rows = db.execute(_HOLDINGS).fetchall()
             folders = {
                 key: next((record.folder for record in _records_of(db, key)), "")
-                for key, *_ in counted
+                for key, *_ in rows
             }
         return [
             LeftMemory(
@@ -181,7 +187,7 @@ class ProjectStore:
                 sessions,
                 None if used_at is None else read_moment(used_at),
             )
-            for key, strategies, findings, sessions, used_at in counted
+            for key, strategies, findings, sessions, used_at in rows
         ]
 
 

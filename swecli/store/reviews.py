@@ -197,14 +197,14 @@ class ReviewStore:
         become an alias of the known one."""
         with self.database.transaction() as db:
             row = self._row(db, ref)
-            known = self._row(db, known_ref)
-            _merge_report(known, _to_finding(row), stays=True)
+            known_row = self._row(db, known_ref)
+            _merge_report(known_row, _to_finding(row), stays=True)
             reports = select(ReviewFindingRow).where(col(ReviewFindingRow.finding) == row.number)
             for report in db.exec(reports).all():
-                if _is_reported(db, _review_row(db, f"R-{report.review}"), known):
+                if _is_reported(db, _review_row(db, f"R-{report.review}"), known_row):
                     db.delete(report)
                 else:
-                    report.finding = known.number or 0
+                    report.finding = known_row.number or 0
 
     def history(self, ref: str) -> list[StateChange]:
         """Return the changes of a finding's state, oldest first. Raises BadInput for an unknown id."""
@@ -300,7 +300,7 @@ def _save_review(db: sqlmodel.Session, row: ReviewRow, review: ReviewRecord) -> 
 
 def _to_review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
     unique = func.count(func.distinct(col(ReviewFindingRow.finding)))
-    counted = select(unique).filter_by(review=row.number)
+    unique_count = select(unique).filter_by(review=row.number)
     return ReviewRecord(
         project=row.project,
         spec=tuple(row.spec or ()),
@@ -310,7 +310,7 @@ def _to_review(db: sqlmodel.Session, row: ReviewRow) -> ReviewRecord:
         status=row.status,
         loops=row.loops,
         total=row.total,
-        unique=db.exec(counted).one(),
+        unique=db.exec(unique_count).one(),
         seen=tuple(row.seen or ()),
         prompt=row.prompt,
         lost=tuple(row.lost or ()),

@@ -21,16 +21,16 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """One occurrence of a text in a session: `where` is query, answer or `result of call_7`."""
+    """One occurrence of a text in a session: `place` is query, answer or `result of call_7`."""
 
     interaction: int
-    where: str
+    place: str
     excerpt: str
 
     @property
     def quotation(self) -> str:
         """Return the excerpt in quotes, with its turn."""
-        return f'T{self.interaction}, {self.where}: "{self.excerpt}"'
+        return f'T{self.interaction}, {self.place}: "{self.excerpt}"'
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # a turn needs none of these
     from swecli.store.session_files.archive import SessionArchive
     from swecli.store.undo import UndoStore
 
-_ALL = 1_000_000  # more reductions than a session has
+_NO_LIMIT = 1_000_000  # more reductions than a session has
 
 
 class SessionManager:
@@ -277,25 +277,30 @@ class SessionManager:
         message = ChatMessage(Role.USER, query, **fields)
         with self.database.write() as db:
             self._require_current(Reader(db))
-            stored = self._begin(Writer(db), message)
-        self._wait(message, stored)
+            stored_message = self._begin(Writer(db), message)
+        self._wait(message, stored_message)
         return message
 
     def begin_interaction(
         self,
         query: str,
-        sent: str | None = None,
+        sent_text: str | None = None,
         *,
         notes: Sequence[Note] = (),
         images: list[Image] | None = None,
         ended_jobs: tuple[str, ...] = (),
-        **counted: Any,
+        **token_fields: Any,
     ) -> ChatMessage:
-        """Commit the user's message, unless it is stored, and begin its turn. `sent` and `images` are sent in place of
-        the query, followed by `notes`; `sent` tells the end of `ended_jobs`. `counted` is its `tokens` and `encoding`,
-        if they are known."""
-        fields = {"sent": sent, "notes": list(notes), "images": images, "ended_jobs": ended_jobs}
-        fields |= counted
+        """Commit the user's message, unless it is stored, and begin its turn. `sent_text` and `images` are sent in
+        place of the query, followed by `notes`; `sent_text` tells the end of `ended_jobs`. `token_fields` is its
+        `tokens` and `encoding`, if they are known."""
+        fields = {
+            "sent": sent_text,
+            "notes": list(notes),
+            "images": images,
+            "ended_jobs": ended_jobs,
+        }
+        fields |= token_fields
         message = self._waiting
         if message is None or message.content != clean_text(query):
             message = self.store_query(query, **fields)
@@ -319,10 +324,10 @@ class SessionManager:
             writer.finish_turn(self.session.id, self._waiting.interaction, INTERRUPTED)
         return writer.begin_turn(self.session, message)
 
-    def _wait(self, message: ChatMessage, stored: StoredMessage) -> None:
+    def _wait(self, message: ChatMessage, stored_message: StoredMessage) -> None:
         if self._waiting is not None:
             self.session.add_message(self._waiting)
-        stored.apply(message)
+        stored_message.apply(message)
         self._waiting = message
 
     def _change_waiting(self, message: ChatMessage, fields: Mapping[str, Any]) -> None:
@@ -330,14 +335,14 @@ class SessionManager:
         if all(getattr(message, name) == value for name, value in fields.items()):
             return
         with self.database.write() as db:
-            stored = Writer(db).change_message(message.id or 0, fields)
-        set_fields(message, stored)
+            stored_fields = Writer(db).change_message(message.id or 0, fields)
+        set_fields(message, stored_fields)
 
     def append(self, message: ChatMessage) -> ChatMessage:
         """Commit a message of the running interaction with its calls; sets its `id` and `interaction`."""
         with self.database.write() as db:
-            stored = Writer(db).add_message(self.session, message)
-        stored.apply(message)
+            stored_message = Writer(db).add_message(self.session, message)
+        stored_message.apply(message)
         self.session.add_message(message)
         return message
 
@@ -345,8 +350,8 @@ class SessionManager:
         """Commit a call's decision, result, error and duration. `full_result` is the whole output, if the model got
         less in `call.result`. Raises BadInput if the session has no such call."""
         with self.database.write() as db:
-            stored = Writer(db).record_call(self.session.id, call, full_result)
-        set_fields(call, stored)
+            stored_fields = Writer(db).record_call(self.session.id, call, full_result)
+        set_fields(call, stored_fields)
 
     def save_unfinished(self, turn: UnfinishedTurn) -> None:
         """Commit the partial answer and outputs of a running turn, which a resumed session shows if this process is
@@ -381,7 +386,7 @@ class SessionManager:
         self,
         outcome: str,
         *,
-        shown: Sequence[str] = (),
+        shown_names: Sequence[str] = (),
         cited: Sequence[str] = (),
         choice: Mapping[str, Any] | None = None,
     ) -> None:
@@ -389,16 +394,21 @@ class SessionManager:
         reflection is pending from now on, except that of a task. Raises BadInput if there is no interaction."""
         session = self.session
         bullets = session.playbook.bullets
-        used = [bullets[name] for name in cited if name in bullets]
+        used_bullets = [bullets[name] for name in cited if name in bullets]
         with self.database.write() as db:
             writer = Writer(db)
             finished_at = writer.finish_turn(
-                session.id, session.interactions, outcome, shown=shown, cited=cited, choice=choice
+                session.id,
+                session.interactions,
+                outcome,
+                shown_names=shown_names,
+                cited=cited,
+                choice=choice,
             )
-            writer.set_last_used([bullet.number for bullet in used], finished_at)
+            writer.set_last_used([bullet.number for bullet in used_bullets], finished_at)
             if self._parent is not None:
                 add_attempt(db, session.id, session.interactions, "skipped")
-        for bullet in used:
+        for bullet in used_bullets:
             bullets[bullet.id] = replace(bullet, last_used=finished_at)
 
     # --- the session's settings and what of it is in memory
@@ -458,7 +468,7 @@ class SessionManager:
             reader = Reader(db)
             undoable = [
                 row
-                for row in reader.reductions(session.id, _ALL)
+                for row in reader.reductions(session.id, _NO_LIMIT)
                 if not row.undone and row.how not in (BEGIN, UNDO)
             ]
             if not undoable:

@@ -23,7 +23,7 @@ _TOTALS = (
     " total(cost) AS known_cost,"
     " count(*) FILTER (WHERE cost IS NULL AND tokens_in + tokens_out > 0) AS unpriced"
 )
-_REFUSED = "count(CASE WHEN approved = 0 THEN 1 END)"
+_REFUSED_COUNT = "count(CASE WHEN approved = 0 THEN 1 END)"
 # what the user refused or stopped did not fail
 _FAILED = "count(CASE WHEN approved IS NOT 0 AND error IS NOT 'cancelled' THEN error END)"
 _GROUP_COLUMNS = {"models": "model", "causes": "purpose"}
@@ -82,7 +82,7 @@ def daily_spending(database: Database, days: int, today: date) -> Spending:
     if not 1 <= days <= _MAX_DAYS:
         raise BadInput(f"{days} days cannot be shown.", f"Name a number from 1 to {_MAX_DAYS}.")
     first = today - timedelta(days - 1)
-    where = f"{_DAY} BETWEEN '{first}' AND '{today}'"
+    condition = f"{_DAY} BETWEEN '{first}' AND '{today}'"
     by_day: dict[str, Spending] = {}
     for offset in range(days):
         name = str(first + timedelta(offset))
@@ -96,34 +96,32 @@ def daily_spending(database: Database, days: int, today: date) -> Spending:
             "known_cost": 0.0,
             "unpriced": 0,
         }
-    question = f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {where} GROUP BY 1"
+    question = f"SELECT {_DAY} AS name, {_TOTALS} FROM requests WHERE {condition} GROUP BY 1"
     for record in run_query(database, question).records:
         by_day[record["name"]] = record
 
-    counted = (
+    count_columns = (
         "count(DISTINCT session_id) AS sessions, count(DISTINCT session_id || '/' || turn) AS turns"
     )
-    question = f"SELECT {counted}, {_TOTALS} FROM requests WHERE {where}"
+    question = f"SELECT {count_columns}, {_TOTALS} FROM requests WHERE {condition}"
     [total] = run_query(database, question).records
     for name, value in total.items():
         if value is None and name != "cost":  # a sum of no rows
             total[name] = 0
-    return {"days": list(by_day.values()), "total": total} | _group_spending(database, where)
+    return {"days": list(by_day.values()), "total": total} | _group_spending(database, condition)
 
 
-def _group_spending(database: Database, where: str) -> Spending:
+def _group_spending(database: Database, condition: str) -> Spending:
     spending: Spending = {}
     for name, column in _GROUP_COLUMNS.items():
         question = (
-            f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {where}"
+            f"SELECT {column} AS name, {_TOTALS} FROM requests WHERE {condition}"
             " GROUP BY 1 ORDER BY sent DESC"
         )
         spending[name] = run_query(database, question).records
-    figures = (
-        f"count(*) AS calls, {_REFUSED} AS refused, {_FAILED} AS failed, total(tokens) AS tokens"
-    )
+    figures = f"count(*) AS calls, {_REFUSED_COUNT} AS refused, {_FAILED} AS failed, total(tokens) AS tokens"
     question = (
-        f"SELECT tool AS name, {figures} FROM calls WHERE {where}"
+        f"SELECT tool AS name, {figures} FROM calls WHERE {condition}"
         " GROUP BY 1 ORDER BY tokens DESC, calls DESC"
     )
     tools = run_query(database, question).records

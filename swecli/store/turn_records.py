@@ -173,8 +173,8 @@ def add_attempt(db: sqlite3.Connection, session_id: str, interaction: int, statu
 
 
 def _count_attempts(db: sqlite3.Connection, session_id: str, interaction: int, status: str) -> int:
-    counted = f"SELECT count(*) FROM reflection WHERE {_OF_TURN} AND status = ?"
-    (count,) = db.execute(counted, (session_id, interaction, status)).fetchone()
+    query = f"SELECT count(*) FROM reflection WHERE {_OF_TURN} AND status = ?"
+    (count,) = db.execute(query, (session_id, interaction, status)).fetchone()
     return int(count)
 
 

@@ -78,13 +78,13 @@ class UndoStore:
         first: int,
         parts: Collection[str],
         files: Sequence[FileChange],
-        undone: Collection[int],
+        undone_changes: Collection[int],
         facts: Sequence[RetainedFact] = (),
         standing: Sequence[str] = (),
     ) -> UndoStep:
-        """Commit an undo of the turns from `first` on, before it changes `files`, which reverts the changes with the
-        keys `undone`. `facts` are retained again, from the turns that remain; `standing` are lines on what is not taken
-        back. The session must be loaded again, and the step finished. Raises ContinuedElsewhere."""
+        """Commit an undo of the turns from `first` on, before it changes `files`, which reverts the changes with these
+        keys (`undone_changes`). `facts` are retained again, from the turns that remain; `standing` are lines on what is
+        not taken back. The session must be loaded again, and the step finished. Raises ContinuedElsewhere."""
         with self._database.transaction() as db:
             row = _session_row(db, session)
             step = UndoRow(
@@ -97,27 +97,27 @@ class UndoStore:
             db.add(step)
             db.flush()
             _add_changes(db, session, step.id or 0, files)
-            for key in undone:
+            for key in undone_changes:
                 db.get_one(FileChangeRow, key).undone_by = step.id or 0
             if "files" in parts:
                 _undo_checks(db, session, step.id or 0, first)
-            taken: dict[str, Any] = {
+            taken_back: dict[str, Any] = {
                 "parts": list(parts),
                 "window": [row.window_spec, row.window_start],
                 "standing": list(standing),
             }
             names: list[str] = []
-            refused: list[str] = []
+            refusals: list[str] = []
             if "playbook" in parts:
-                names, refused = _revert_deltas(db, session, step.id, first)
+                names, refusals = _revert_deltas(db, session, step.id, first)
             _restore_window(db, row, first, parts)
             if "conversation" in parts:
-                taken["session"] = _hide_turns(db, row, first)
+                taken_back["session"] = _hide_turns(db, row, first)
                 writer = Writer(reader(db).db)
                 for fact in facts:
                     writer.replace_fact(session.id, fact)
             step.interactions = row.interactions
-            step.taken = taken
+            step.taken = taken_back
             return UndoStep(
                 step.id or 0,
                 session.id,
@@ -125,7 +125,7 @@ class UndoStore:
                 step.last,
                 tuple(parts),
                 tuple(names),
-                tuple(refused),
+                tuple(refusals),
             )
 
     def begin_piece(
@@ -158,45 +158,45 @@ class UndoStore:
     def abandon(self, step: OpenStep | UndoStep) -> None:
         """Commit that the undo or redo of a piece changed no file after all."""
         with self._database.transaction() as db:
-            stored = db.get_one(UndoRow, step.id)
-            if stored.stage == "undoing":
+            stored_step = db.get_one(UndoRow, step.id)
+            if stored_step.stage == "undoing":
                 db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
                 db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
-                stored.open = False
+                stored_step.open = False
             else:
                 _reverse_changes(db, step.id)
-                stored.open = True
-            stored.stage = "done"
+                stored_step.open = True
+            stored_step.stage = "done"
 
     def begin_redo(self, session: Session, step: UndoStep, files: Sequence[FileChange]) -> UndoStep:
         """Commit the redo of an undo, before it changes `files`. The session must be loaded again, and the step
         finished. Raises ContinuedElsewhere."""
         with self._database.transaction() as db:
             row = _session_row(db, session)
-            stored = db.get_one(UndoRow, step.id)
-            if not stored.open:
+            stored_step = db.get_one(UndoRow, step.id)
+            if not stored_step.open:
                 raise ContinuedElsewhere
             db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
             _add_changes(db, session, step.id, files)
             db.exec(sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id).values(undone_by=0))
             db.exec(sqlmodel.update(CheckRow).filter_by(undone_by=step.id).values(undone_by=0))
-            if "session" in stored.taken:
-                _restore_turns(db, row, stored.taken["session"])
-            if "window" in stored.taken:
-                row.window_spec, row.window_start = stored.taken["window"]
-            names, refused = _revert_deltas(db, session, step.id)
-            stored.open = False
-            stored.stage = "redoing"
-            stored.pid = os.getpid()
-            return replace(step, strategies=tuple(names), refused=tuple(refused))
+            if "session" in stored_step.taken:
+                _restore_turns(db, row, stored_step.taken["session"])
+            if "window" in stored_step.taken:
+                row.window_spec, row.window_start = stored_step.taken["window"]
+            names, refusals = _revert_deltas(db, session, step.id)
+            stored_step.open = False
+            stored_step.stage = "redoing"
+            stored_step.pid = os.getpid()
+            return replace(step, strategies=tuple(names), refusals=tuple(refusals))
 
     def finish(self, step: OpenStep | UndoStep, failed: Collection[int]) -> None:
         """Commit that the files of a step are restored, but for those of its changes with the keys `failed`: what an
         undo did not restore is not undone."""
         with self._database.transaction() as db:
-            stored = db.get_one(UndoRow, step.id)
+            stored_step = db.get_one(UndoRow, step.id)
             of_step = select(FileChangeRow).filter_by(made_by=step.id)
-            if stored.stage == "undoing":
+            if stored_step.stage == "undoing":
                 for change in db.exec(of_step.where(col(FileChangeRow.id).in_(failed))).all():
                     theirs = sqlmodel.update(FileChangeRow).filter_by(undone_by=step.id)
                     db.exec(
@@ -205,7 +205,7 @@ class UndoStore:
                     db.delete(change)
             else:
                 db.exec(sqlmodel.delete(FileChangeRow).filter_by(made_by=step.id))
-            stored.stage = "done"
+            stored_step.stage = "done"
 
 
 def _restore_window(
@@ -257,45 +257,45 @@ def _session_row(db: sqlmodel.Session, session: Session) -> SessionRow:
 
 def _hide_turns(db: sqlmodel.Session, row: SessionRow, first: int) -> str:
     """Move the turns from `first` on to a hidden session, and return its id. Having no project, it teaches nothing."""
-    hidden = SessionRow(
+    hidden_row = SessionRow(
         **row.model_dump(exclude={"number"}) | {"id": uuid7(), "directory": "", "project": ""}
     )
-    hidden.parent_id = row.id
-    hidden.cost = 0.0
-    hidden.title = f"undone: {row.title or row.first_query}"[:80]
-    db.add(hidden)
+    hidden_row.parent_id = row.id
+    hidden_row.cost = 0.0
+    hidden_row.title = f"undone: {row.title or row.first_query}"[:80]
+    db.add(hidden_row)
     db.flush()
-    _move_turns(db, row, hidden, first)
+    _move_turns(db, row, hidden_row, first)
     row.interactions = first - 1
     if first <= 1:
         row.first_query = ""
-    return hidden.id
+    return hidden_row.id
 
 
 def _restore_turns(db: sqlmodel.Session, row: SessionRow, hidden_id: str) -> None:
-    hidden = db.exec(select(SessionRow).filter_by(id=hidden_id)).one()
+    hidden_row = db.exec(select(SessionRow).filter_by(id=hidden_id)).one()
     for fact in db.exec(select(SurvivorRow).filter_by(session_id=hidden_id)).all():
         db.exec(
             sqlmodel.delete(SurvivorRow).filter_by(session_id=row.id, kind=fact.kind, key=fact.key)
         )
-    _move_turns(db, hidden, row, 0)
-    row.interactions = hidden.interactions
-    row.first_query = row.first_query or hidden.first_query
-    db.delete(hidden)
+    _move_turns(db, hidden_row, row, 0)
+    row.interactions = hidden_row.interactions
+    row.first_query = row.first_query or hidden_row.first_query
+    db.delete(hidden_row)
 
 
 def _move_turns(db: sqlmodel.Session, source: SessionRow, target: SessionRow, first: int) -> None:
     """Move the turns from `first` on, with the rows of all their tables, to another session. What tools and commands
     changed stays: an undo of earlier turns goes by it."""
     plain = reader(db).db
-    given = {"from": source.id, "to": target.id, "first": first}
+    parameters = {"from": source.id, "to": target.id, "first": first}
     turns = "session_id = :from AND interaction >= :first"
     calls = f"message_id IN (SELECT id FROM message WHERE {turns})"
-    plain.execute(f"UPDATE tool_call SET session_id = :to WHERE {calls}", given)
+    plain.execute(f"UPDATE tool_call SET session_id = :to WHERE {calls}", parameters)
     for table in _TURN_TABLES:
-        which = turns if table != "interaction" else "session_id = :from AND number >= :first"
-        plain.execute(f"UPDATE {table} SET session_id = :to WHERE {which}", given)
-    plain.execute(f"UPDATE file_change SET session_id = :to WHERE {turns} AND job != 0", given)
+        condition = turns if table != "interaction" else "session_id = :from AND number >= :first"
+        plain.execute(f"UPDATE {table} SET session_id = :to WHERE {condition}", parameters)
+    plain.execute(f"UPDATE file_change SET session_id = :to WHERE {turns} AND job != 0", parameters)
     for row in (source, target):
         (row.messages,) = plain.execute(
             "SELECT count(*) FROM message WHERE session_id = ?", (row.id,)
@@ -316,11 +316,11 @@ def _revert_deltas(
     else:
         of = col(DeltaRow.interaction) >= first
         order = col(DeltaRow.number).desc()
-    which = select(DeltaRow).filter_by(session_id=session.id, undone=redo).where(of)
+    query = select(DeltaRow).filter_by(session_id=session.id, undone=redo).where(of)
 
     names: dict[str, None] = {}
-    refused: list[str] = []
-    for row in db.exec(which.order_by(order)).all():
+    refusals: list[str] = []
+    for row in db.exec(query.order_by(order)).all():
         is_of_user = row.author in USER_AUTHORS and row.reason not in MARKS
         if is_of_user and not redo:
             continue
@@ -330,5 +330,5 @@ def _revert_deltas(
             row.id = row.id.removesuffix(mark) if redo else row.id + mark
             names |= dict.fromkeys(row.before)
         except BadInput as error:
-            refused.append(str(error))
-    return list(names), refused
+            refusals.append(str(error))
+    return list(names), refusals

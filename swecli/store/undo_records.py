@@ -72,7 +72,7 @@ class OpenStep:
 @dataclass(frozen=True, slots=True)
 class UndoStep:
     """An undo of turns `first` to `last` of a session, with some of `UNDO_PARTS`. `strategies` are the reverted
-    bullets, `refused` the reasons why others were not. One of a `piece` of a turn leaves the turn where it is."""
+    bullets, `refusals` the reasons why others were not. One of a `piece` of a turn leaves the turn where it is."""
 
     id: int
     session_id: str
@@ -80,7 +80,7 @@ class UndoStep:
     last: int
     parts: tuple[str, ...]
     strategies: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     piece: UndonePiece | None = None
 
     @property

@@ -42,18 +42,18 @@ class FolderAdder:
         may_change = not text.strip().endswith(_READ_ONLY)
         if not name:
             raise UsageError("No folder is named.", "For example: ../library, or ../library:ro")
-        written = write_name(name)
+        written_name = write_name(name)
         try:
             path = base / Path(name).expanduser()
             is_folder = path.is_dir()
             real = path.resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise BadInput(f"{written} cannot be added: {error}.", "Name a folder.") from error
+            raise BadInput(f"{written_name} cannot be added: {error}.", "Name a folder.") from error
         if not path.exists():
-            raise BadInput(f"There is no folder {written}.", "Name one that exists.")
+            raise BadInput(f"There is no folder {written_name}.", "Name one that exists.")
         if not is_folder:
             raise BadInput(
-                f"{written} is not a folder.", f"Add the one that it is in: {real.parent}"
+                f"{written_name} is not a folder.", f"Add the one that it is in: {real.parent}"
             )
         if write_name(str(real)) != str(real):
             raise BadInput(
@@ -72,8 +72,8 @@ class FolderAdder:
         if workspace.is_relative_to(folder):
             hint = f"Start there instead: swecli -C {folder}"
             raise BadInput(f"{folder} holds the folder of this session.", hint)
-        own = self.program_folders
-        for program_folder in {own.config, own.data, own.state, own.cache}:
+        paths = self.program_folders
+        for program_folder in {paths.config, paths.data, paths.state, paths.cache}:
             place = program_folder.resolve()
             if place.is_relative_to(folder) or folder.is_relative_to(place):
                 raise BadInput(f"{folder} holds files of swecli itself: it is not added.")

@@ -33,5 +33,5 @@ def _describe_error(item: Mapping[str, Any]) -> str:
     place = one_line(".".join(map(str, item["loc"])) or "arguments", 80)
     if item["type"] == "extra_forbidden":
         return f"- {place}: there is no such parameter"
-    sent = "" if item["type"] == "missing" else f" (got {one_line(repr(item['input']), 60)})"
-    return f"- {place}: {item['msg']}{sent}"
+    input_note = "" if item["type"] == "missing" else f" (got {one_line(repr(item['input']), 60)})"
+    return f"- {place}: {item['msg']}{input_note}"

@@ -244,7 +244,7 @@ class ToolPlan:
     # why every mode asks; "" if none does
     guard: str = ""
     # the paths that it asks about, where the call is not about one only
-    asked: tuple[str, ...] = ()
+    asked_paths: tuple[str, ...] = ()
     # whether the guard is about a place outside the workspace, so that a rule for that place lifts it
     guard_is_for_place: bool = False
     # what is done if nobody is there to be asked; None: nothing

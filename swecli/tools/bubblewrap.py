@@ -76,7 +76,7 @@ def why_not(program: Path, more: Sequence[str] = ()) -> str:
         with system_calls() as (words, descriptors), status_pipe() as (_, writing):
             options = [*namespaces(), *system(), *more, *CLOSED_FOLDER, RUNTIME, *words]
             report = ["--json-status-fd", str(writing)]
-            done = subprocess.run(
+            process = subprocess.run(
                 [program, *options, *report, "--", "/bin/sh", "-c", ":"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -88,7 +88,7 @@ def why_not(program: Path, more: Sequence[str] = ()) -> str:
         return f"it made none within {_PROBE_SECONDS:g} s"
     except OSError as error:
         return error.strerror or str(error)
-    return "" if done.returncode == 0 else error_of(done.stderr, done.returncode)
+    return "" if process.returncode == 0 else error_of(process.stderr, process.returncode)
 
 
 def error_of(stderr: bytes, code: int) -> str:
@@ -110,8 +110,8 @@ def forbidden_by_kernel(settings: Path) -> str:
 @cache
 def version_of(program: Path) -> str:
     """Return what a program says of its version."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "bubblewrap"
+    process = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "bubblewrap"
 
 
 @cache

@@ -64,35 +64,39 @@ class OutsideChannels:
         """Return the channels that lead out: sockets of this program's network wherever they are, and what is in the
         folders, by whatever path and in whatever network it was bound. `own_process` is a process in the network of the
         commands, 0 if each has its own."""
-        here = _BoundNames.read("self")
-        own = _BoundNames.read(own_process) if own_process else None
+        own_names = _BoundNames.read("self")
+        process_names = _BoundNames.read(own_process) if own_process else None
         special = [
             (path, _identify(status), stat.S_ISSOCK(status.st_mode))
-            for path, status in _special_files(folders, is_complete=bool(here.endings))
+            for path, status in _special_files(folders, is_complete=bool(own_names.endings))
         ]
         if self._first is None:
             self._first = frozenset(identity for _, identity, _ in special)
-        bound = [Path(name) for name in sorted(here.absolute)]
-        leading_out = [*filter(_is_socket, bound)]
+        bound_paths = [Path(name) for name in sorted(own_names.absolute)]
+        leading_out = [*filter(_is_socket, bound_paths)]
         for path, identity, is_socket in special:
             is_new = identity not in self._first
             if not is_socket:
                 is_outside = not is_new
-            elif own is None and is_new:
-                is_outside = here.fit(path)
+            elif process_names is None and is_new:
+                is_outside = own_names.fit(path)
             else:
-                is_outside = self._has_other_listener(path, identity, here, own)
+                is_outside = self._has_other_listener(path, identity, own_names, process_names)
             if is_outside:
                 leading_out.append(Path(path))
         return leading_out
 
     def _has_other_listener(
-        self, path: str, identity: _Identity, here: _BoundNames, own: _BoundNames | None
+        self,
+        path: str,
+        identity: _Identity,
+        own_names: _BoundNames,
+        process_names: _BoundNames | None,
     ) -> bool:
         """Return whether a program that is none of the session's commands listens there."""
-        if identity in self._outside or here.fit(path):
+        if identity in self._outside or own_names.fit(path):
             return True
-        if own is not None and own.fit(path):
+        if process_names is not None and process_names.fit(path):
             return False
         if not _has_listener(path):
             return False
@@ -105,8 +109,8 @@ def _special_files(
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the sockets and named pipes in these folders; unless `is_complete`, without those in installed dependencies
     and among the objects of git, which are many files and where no program listens."""
-    for top in folders:
-        for folder, entries in walk(top):
+    for special_folder in folders:
+        for folder, entries in walk(special_folder):
             if not is_complete:
                 entries[:] = [entry for entry in entries if not _is_left_out(folder, entry.name)]
             for entry in entries:

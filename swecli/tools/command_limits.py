@@ -64,5 +64,5 @@ def reached_limits(output: str, code: int) -> str:
     return f"[a limit of the sandbox may be the reason: {', '.join(names)}]" if names else ""
 
 
-def _lower(own: int, limit: int) -> int:
-    return limit if own == resource.RLIM_INFINITY else min(own, limit)
+def _lower(current: int, limit: int) -> int:
+    return limit if current == resource.RLIM_INFINITY else min(current, limit)

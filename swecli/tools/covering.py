@@ -37,9 +37,9 @@ async def keep_covered(
         if not replaced or not process:
             continue
         identities |= now
-        hidden = [path for path in replaced if path in guarded.hidden]
+        hidden_paths = [path for path in replaced if path in guarded.hidden]
         protected = [path for path in replaced if path not in guarded.hidden]
-        await asyncio.to_thread(_mount, nsenter, process, _HIDE, hidden)
+        await asyncio.to_thread(_mount, nsenter, process, _HIDE, hidden_paths)
         await asyncio.to_thread(_mount, nsenter, process, _PROTECT, protected)
 
 

@@ -67,15 +67,15 @@ def format_counts(added: int, removed: int) -> str:
 
 
 def unified_diff(
-    path: str, old: str | None, new: str, changed: Sequence[LineRange] | None = None
+    path: str, old: str | None, new: str, ranges: Sequence[LineRange] | None = None
 ) -> Diff:
-    """Return the diff from `old` (None for a new file) to `new`, with three lines of context. `changed` are the lines
+    """Return the diff from `old` (None for a new file) to `new`, with three lines of context. `ranges` are the lines
     that may differ, in order, if they are known: then only these are compared."""
     before = split_into_lines(old or "")
     after = split_into_lines(new)
-    if changed is None:
-        changed = [LineRange(0, len(before), 0, len(after))]
-    changes = [change for part in changed for change in _changes(before, after, part)]
+    if ranges is None:
+        ranges = [LineRange(0, len(before), 0, len(after))]
+    changes = [change for part in ranges for change in _changes(before, after, part)]
     if not changes:
         return Diff("", (), 0, 0, ())
     name = "/dev/null" if old is None else f"a/{path}"
@@ -161,9 +161,9 @@ def _common_ends(before: list[str], after: list[str], part: LineRange) -> tuple[
 
 
 def _minimal_ranges(before: list[str], after: list[str], part: LineRange) -> Iterator[LineRange]:
-    left = before[part.i1 : part.i2]
+    old_lines = before[part.i1 : part.i2]
     right = after[part.j1 : part.j2]
-    matcher = difflib.SequenceMatcher(None, left, right, autojunk=len(left) > 1000)
+    matcher = difflib.SequenceMatcher(None, old_lines, right, autojunk=len(old_lines) > 1000)
     for i, j, size in matcher.get_matching_blocks():
         if size:
             yield LineRange(part.i1 + i, part.i1 + i + size, part.j1 + j, part.j1 + j + size)

@@ -35,7 +35,7 @@ class EditedText:
 
     text: str
     spans: list[Span]  # what was replaced
-    made: int  # number of edits
+    edit_count: int
     failures: list[str]  # a line or more for each edit that was left out, beginning with its number
 
 
@@ -49,8 +49,8 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], *, hints: bool = True) ->
         try:
             text, replaced = _apply(text, edit, file, hints=hints)
         except ToolError as error:
-            which = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
-            failures.append(f"{which}{error}")
+            prefix = f"Edit {number} of {len(edits)}: " if len(edits) > 1 else ""
+            failures.append(f"{prefix}{error}")
         else:
             spans = compose(spans, replaced)
     if len(failures) == len(edits):
@@ -123,11 +123,11 @@ def _replace(
 ) -> tuple[str, list[Span]]:
     """Replace each place of the text by one of the new pieces."""
     pieces: list[str] = []
-    done = 0
+    position = 0
     for start, end, piece in zip(starts, ends, new, strict=True):
-        pieces += [text[done:start], piece]
-        done = end
-    pieces.append(text[done:])
+        pieces += [text[position:start], piece]
+        position = end
+    pieces.append(text[position:])
     return "".join(pieces), replaced_spans(starts, ends, [len(piece) for piece in new])
 
 

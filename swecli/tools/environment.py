@@ -65,17 +65,17 @@ def own_environment(environ: Mapping[str, str] | None) -> Mapping[str, str]:
 def child_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for a child process: `environ` (None: this process's) without model keys, pagers and
     editors. git finds the repository by the folder it runs in, also if swecli was started in a hook."""
-    kept = foreground_environment(environ)
-    editors = {name: _NO_EDITOR for name in kept if _NAMES_EDITOR.fullmatch(name)}
-    pagers = {name: "cat" for name in kept if _NAMES_PAGER.fullmatch(name)}
-    return kept | editors | pagers | _QUIET
+    environment = foreground_environment(environ)
+    editors = {name: _NO_EDITOR for name in environment if _NAMES_EDITOR.fullmatch(name)}
+    pagers = {name: "cat" for name in environment if _NAMES_PAGER.fullmatch(name)}
+    return environment | editors | pagers | _QUIET
 
 
 def foreground_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for a program that has the user's terminal: as for other child processes, but with the
     user's pagers and editors."""
-    given = own_environment(environ)
-    return {name: value for name, value in given.items() if not _is_withheld(name)}
+    environment = own_environment(environ)
+    return {name: value for name, value in environment.items() if not _is_withheld(name)}
 
 
 def reading_environment(environ: Mapping[str, str], temporary: str) -> dict[str, str]:

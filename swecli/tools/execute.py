@@ -154,12 +154,12 @@ async def _run_permitted(
     """Run a call that is permitted, and name the files that differ afterwards. Raises NeedsMore."""
     ctx = planned.ctx
     profile = _choose_profile(planned, verdict)
-    commands = replace(ctx.commands, profile=profile, allowed=planned.plan.asked)
+    commands = replace(ctx.commands, profile=profile, allowed=planned.plan.asked_paths)
     planned = replace(planned, ctx=replace(ctx, commands=commands))
-    async with _recording(planned) as changed:
+    async with _recording(planned) as changed_paths:
         result = await _run(planned, question)
-    if changed and planned.tool.kind.may_change == "any file":
-        return _with_note(result, _describe_changes(changed))
+    if changed_paths and planned.tool.kind.may_change == "any file":
+        return _with_note(result, _describe_changes(changed_paths))
     return result
 
 
@@ -167,11 +167,11 @@ def _with_note(result: ToolResult, note: str) -> ToolResult:
     return replace(result, for_model=f"{result.for_model}\n{note}")
 
 
-def _describe_changes(changed: Sequence[str]) -> str:
+def _describe_changes(changed_paths: Sequence[str]) -> str:
     """Return the line on the files that differ after a call that may change any."""
-    named = ", ".join(write_name(path) for path in changed[:_MAX_CHANGED])
-    more = len(changed) - _MAX_CHANGED
-    return f"[files that differ now: {named}{f' and {more} more' if more > 0 else ''}]"
+    names = ", ".join(write_name(path) for path in changed_paths[:_MAX_CHANGED])
+    more = len(changed_paths) - _MAX_CHANGED
+    return f"[files that differ now: {names}{f' and {more} more' if more > 0 else ''}]"
 
 
 def _recording(planned: _PlannedCall) -> AbstractAsyncContextManager[list[str]]:
@@ -193,9 +193,9 @@ def _find_tool(
     if tool is None:
         offered = [name for name in registry if ctx.model.is_offered(name)]
         similar = difflib.get_close_matches(call.name.lower(), offered, n=3, cutoff=0.5)
-        meant = f"Did you mean {' or '.join(similar)}? " if similar else ""
+        suggestion = f"Did you mean {' or '.join(similar)}? " if similar else ""
         raise ToolError(
-            f"There is no tool {one_line(call.name)!r}. {meant}Tools: {', '.join(offered)}."
+            f"There is no tool {one_line(call.name)!r}. {suggestion}Tools: {', '.join(offered)}."
         )
     if problem is not None:
         raise ToolError(
@@ -277,10 +277,10 @@ async def _ask_after(planned: _PlannedCall, result: ToolResult, hooks: Hooks) ->
     for path, version in before.items():
         if _version(path) != version:
             files.digests.pop(path, None)
-    said = [text for text in (answer.reason if answer.is_refusal else "", answer.context) if text]
-    if not said:
+    texts = [text for text in (answer.reason if answer.is_refusal else "", answer.context) if text]
+    if not texts:
         return result
-    result = _with_note(result, from_hook("\n".join(said)))
+    result = _with_note(result, from_hook("\n".join(texts)))
     call.result = result.for_model
     return result
 
@@ -305,9 +305,9 @@ async def _check_permission(
     None: none are."""
     call = planned.call
     if not planned.tool.kind.is_read_only or verdict.outcome != "allow":
-        done = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
+        outcome = {"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict.outcome]
         reason = verdict.reason or f"mode {permissions.mode}"
-        permissions.last = f"{one_line(planned.plan.summary, 80)}: {done} ({reason})"
+        permissions.last = f"{one_line(planned.plan.summary, 80)}: {outcome} ({reason})"
     if verdict.outcome == "allow":
         call.decision = verdict.by
         return None
@@ -317,9 +317,10 @@ async def _check_permission(
         call.reason = verdict.reason
         if verdict.by == "hook":  # it may name the way that is wanted
             return _error_result(f"Nothing was done: {verdict.reason}", denied=True)
-        said = " ".join(filter(None, (verdict.reason, verdict.advice)))
+        explanation = " ".join(filter(None, (verdict.reason, verdict.advice)))
         return _error_result(
-            f"Not permitted: {said} Do not try to reach the same in another way.", denied=True
+            f"Not permitted: {explanation} Do not try to reach the same in another way.",
+            denied=True,
         )
     request = _approval_request(planned, verdict, permissions)
     try:
@@ -483,10 +484,10 @@ def _mark_cancelled(call: ToolCall) -> None:
 
 def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
     """Return the result of a call that the user stopped, with the time that the screen shows."""
-    stopped = f"Stopped by the user after {duration_ms / 1000:.0f} s"
+    head = f"Stopped by the user after {duration_ms / 1000:.0f} s"
     if question.is_unanswered:
-        return f"{stopped}, before the question was answered. Nothing was done."
-    return interrupted_text(stopped, ctx.progress.output.text() if ctx.progress.output else "")
+        return f"{head}, before the question was answered. Nothing was done."
+    return interrupted_text(head, ctx.progress.output.text() if ctx.progress.output else "")
 
 
 def _find_cause(error: Exception, ctx: ToolContext) -> Exception:

@@ -73,10 +73,10 @@ def read_base(ctx: ToolContext, path: Path) -> Base:
 def decode_file(ctx: ToolContext, path: Path, data: bytes) -> TextFile | None:
     """Return the text of a file, None if it is binary. It stays in the encoding that it was found in, whatever its
     bytes look like after a change."""
-    known = ctx.files.encodings.get(path, "")
-    if not known and not data.startswith(BYTE_ORDER_MARKS):
-        known = declared_encoding(path)
-    file = decode(data, known)
+    encoding = ctx.files.encodings.get(path, "")
+    if not encoding and not data.startswith(BYTE_ORDER_MARKS):
+        encoding = declared_encoding(path)
+    file = decode(data, encoding)
     if file is not None and not file.text.isascii():
         ctx.files.encodings[path] = file.encoding
     return file
@@ -95,9 +95,9 @@ def plan_change(
     base: Base,
     new: TextFile,
     verb: str,
-    changed: Sequence[LineRange] | None = None,
+    ranges: Sequence[LineRange] | None = None,
 ) -> ChangePlan:
-    """Return a plan with the change as a diff and the bytes to write. `changed` are the lines that differ, if they are
+    """Return a plan with the change as a diff and the bytes to write. `ranges` are the lines that differ, if they are
     known. Raises ToolError for binary content, and for what the encoding of the file cannot hold."""
     subject = relative_path(ctx.root, base.path)
     name = display_path(ctx.root, base.path)
@@ -108,7 +108,7 @@ def plan_change(
         # unchanged line ends would only be noise in every line of the diff
         before = normalize_newlines(base.file.text)
         after = normalize_newlines(new.text)
-    diff = unified_diff(name, before, after, changed)
+    diff = unified_diff(name, before, after, ranges)
     body = escape_hidden(replace_strays(diff.text))
     access = ctx.guard.judge(subject)
     return ChangePlan(
@@ -143,18 +143,20 @@ def _encode(name: str, file: TextFile, text: str) -> tuple[bytes, str]:
         return file.encode(text), file.encoding_for(text)
     except UnicodeEncodeError as error:
         char = text[error.start]
-        shown = f"{char} (U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
+        readable_character = (
+            f"{char} (U+{ord(char):04X})" if char.isprintable() else f"U+{ord(char):04X}"
+        )
         if 0xD800 <= ord(char) <= 0xDFFF:
             raise ToolError(
-                f"The text contains a character that files cannot hold ({shown})."
+                f"The text contains a character that files cannot hold ({readable_character})."
             ) from error
         raise ToolError(
-            f"{name} is written in {file.encoding_for(text)}, which has no {shown}. Nothing was written: "
+            f"{name} is written in {file.encoding_for(text)}, which has no {readable_character}. Nothing was written: "
             "use other characters, or convert the file first, such as with iconv."
         ) from error
 
 
-def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
+def make_change(ctx: ToolContext, plan: ChangePlan, verb: str) -> ToolResult:
     """Write the planned bytes. Raises ToolError if the file changed since the plan."""
     change = plan.change
     path = change.base.path
@@ -165,7 +167,7 @@ def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
         ctx.files.digests[path] = digest(change.data)
     if change.encoding:
         ctx.files.encodings[path] = change.encoding
-    text = f"{done} {plan.preview.title} ({change.diff.counts})."
+    text = f"{verb} {plan.preview.title} ({change.diff.counts})."
     if change.base.file is not None and change.diff.changed:
         text += f" Changed lines, as they are numbered now: {_places(change.diff.changed)}."
     if is_detached:
@@ -175,10 +177,10 @@ def make_change(ctx: ToolContext, plan: ChangePlan, done: str) -> ToolResult:
     return ToolResult(ok=True, for_model=text, for_user=plan.preview)
 
 
-def _places(changed: Sequence[tuple[int, int]]) -> str:
+def _places(ranges: Sequence[tuple[int, int]]) -> str:
     """Return a text like `3, 7-9`."""
-    named: list[str] = []
-    for first, last in changed[:_MAX_PLACES]:
-        named.append(f"{first}-{last}" if last > first else str(first))
-    more = len(changed) - _MAX_PLACES
-    return ", ".join(named) + (f" and {more} more places" if more > 0 else "")
+    places: list[str] = []
+    for first, last in ranges[:_MAX_PLACES]:
+        places.append(f"{first}-{last}" if last > first else str(first))
+    more = len(ranges) - _MAX_PLACES
+    return ", ".join(places) + (f" and {more} more places" if more > 0 else "")

@@ -134,11 +134,11 @@ def _editorconfig(path: Path) -> _Format:
     for folder in path.parents:
         sections, is_root = _read_editorconfig(folder / _EDITORCONFIG)
         name = path.relative_to(folder).as_posix()
-        found: dict[str, str] = {}
+        nearer_properties: dict[str, str] = {}
         for glob, values in sections:
             if glob.matches(name):
-                found |= values
-        properties = found | properties
+                nearer_properties |= values
+        properties = nearer_properties | properties
         if is_root:
             break
     charset = properties.get("charset", "")

@@ -43,11 +43,11 @@ def write_atomic(
     present content, None for a new file. `within` is a folder beside the workspace that holds the path; None: none
     does. Returns whether other names were left with the old content. Raises ToolError, and writes nothing, if the file
     differs from that or cannot be written."""
-    top = (within or root).resolve()
-    with _open_folder(root, path, create=True, top=top) as folder:
+    base = (within or root).resolve()
+    with _open_folder(root, path, create=True, base=base) as folder:
         status = _check(root, path, folder, expected)
         has_names = status is not None and status.st_nlink > 1
-        if status is not None and has_names and all_names_below(top, status):
+        if status is not None and has_names and all_names_below(base, status):
             _overwrite(folder, path, data)
             return False
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
@@ -129,14 +129,14 @@ def _overwrite(folder: int, path: Path, data: bytes) -> None:
 def all_names_below(root: Path, status: os.stat_result) -> bool:
     """Return whether all names of a file are below a folder. Another one may be that of a copy that is kept elsewhere,
     as package managers and backups have them."""
-    missing = status.st_nlink
+    missing_count = status.st_nlink
     for _, entries in walk(str(root)):
         for entry in entries:
             if entry.inode() == status.st_ino and os.path.samestat(
                 entry.stat(follow_symlinks=False), status
             ):
-                missing -= 1
-        if not missing:
+                missing_count -= 1
+        if not missing_count:
             return True
     return False
 
@@ -149,30 +149,30 @@ def write_in_place(handle: int, data: bytes) -> None:
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # not on this file system
                 raise
-    done = 0
-    while done < len(data):
-        done += os.pwrite(handle, data[done:], done)
+    written_bytes = 0
+    while written_bytes < len(data):
+        written_bytes += os.pwrite(handle, data[written_bytes:], written_bytes)
     os.ftruncate(handle, len(data))
     os.fsync(handle)
 
 
 @contextmanager
 def _open_folder(
-    root: Path, path: Path, *, create: bool = False, top: Path | None = None
+    root: Path, path: Path, *, create: bool = False, base: Path | None = None
 ) -> Iterator[int]:
     """Yield a descriptor of the folder of `path`, opened one component at a time so that no link can be slipped in,
-    from `top` on (None: the workspace, or the root of the disk). Errors of the operating system are raised as
+    from `base` on (None: the workspace, or the root of the disk). Errors of the operating system are raised as
     ToolError."""
-    if top is None:
-        top = root.resolve() if is_inside(root, path) else Path("/")
-    if path == top:
+    if base is None:
+        base = root.resolve() if is_inside(root, path) else Path("/")
+    if path == base:
         raise ToolError(
             "This is the workspace itself, a directory. Use list_files to see what is in it."
         )
     try:
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            for part in path.parent.relative_to(top).parts:
+            for part in path.parent.relative_to(base).parts:
                 if create:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=handle)

@@ -56,7 +56,7 @@ _PINNED = {
     "submodule.recurse": "false", "diff.submodule": "short",
 }  # fmt: skip
 # Overrides for swecli's own commands; core.attributesFile may be a device that never ends.
-_OWN = {
+_OWN_SETTINGS = {
     "core.attributesFile": "/dev/null", "core.quotePath": "false", "diff.relative": "false",
     "safe.bareRepository": "explicit",
 }  # fmt: skip
@@ -100,18 +100,18 @@ def run_git(
     prints more than `max_bytes`, or does not trust the folder's owner."""
     if words[0] not in _READ_COMMANDS:
         raise ValueError(f"git {words[0]} is not one of {', '.join(sorted(_READ_COMMANDS))}")
-    top = project_root(folder)
-    if not os.path.lexists(top / ".git"):
+    root = project_root(folder)
+    if not os.path.lexists(root / ".git"):
         raise GitFailed("not a git repository")
-    program = find_program("git", environ, top)
+    program = find_program("git", environ, root)
     if program is None:
         raise BadInput("git is not installed.", "Name files instead: /review src/")
-    env = _environment(environ, top) | ({"GIT_INDEX_FILE": index} if index else {})
+    env = _environment(environ, root) | ({"GIT_INDEX_FILE": index} if index else {})
     listing = [program, "config", "--list", "--name-only", "-z"]
-    keys = _run(listing, folder, _settings(env, _OWN), seconds)
+    keys = _run(listing, folder, _settings(env, _OWN_SETTINGS), seconds)
     extra = _DIFF if words[0] in ("diff", "show") else ()
     argv = [program, "--no-pager", words[0], *extra, *words[1:]]
-    settings = _settings(env, _OWN | _disable_filters(keys))
+    settings = _settings(env, _OWN_SETTINGS | _disable_filters(keys))
     return _run(argv, folder, settings, seconds, max_bytes).decode("utf-8", "replace")
 
 
@@ -144,7 +144,7 @@ class RepositoryState:
 
     commit: str  # its id, "" before the first one
     branch: str  # "" for a detached commit
-    changed: tuple[str, ...]  # files that differ from the commit, or are new
+    changed_entries: tuple[str, ...]  # files that differ from the commit, or are new
     subjects: tuple[str, ...]  # of the last commits, newest first
     conflicts: tuple[str, ...] = ()  # files with a conflict that is not resolved
     operation: str = ""  # that has stopped halfway, "" for none
@@ -168,16 +168,18 @@ def read_state(
     )
     branch = ""
     commit = ""
-    changed: list[str] = []
+    changed_entries: list[str] = []
     for entry in run_git(folder, *words, environ=environ, seconds=seconds).split("\0"):
         if entry.startswith("# branch.head "):
             branch = entry.removeprefix("# branch.head ").removeprefix("(detached)")
         elif entry.startswith("# branch.oid "):
             commit = entry.removeprefix("# branch.oid ").removeprefix("(initial)")
         elif entry and not entry.startswith("#"):
-            changed.append(entry)
+            changed_entries.append(entry)
     conflicts = tuple(
-        entry.split(" ", _FIELDS_OF_CONFLICT)[-1] for entry in changed if entry.startswith("u ")
+        entry.split(" ", _FIELDS_OF_CONFLICT)[-1]
+        for entry in changed_entries
+        if entry.startswith("u ")
     )
     subjects: list[str] = []
     if before is not None and before.commit == commit:
@@ -186,8 +188,10 @@ def read_state(
         log = ("log", f"--max-count={_SUBJECTS}", "--no-color", "--format=%s", "-z")
         subjects = run_git(folder, *log, environ=environ, seconds=seconds).split("\0")
     operation = _find_operation(Path(_git_folder(project_root(folder))))
-    shown = tuple(filter(None, subjects))
-    return RepositoryState(commit, branch, tuple(changed), shown, conflicts, operation)
+    recent_subjects = tuple(filter(None, subjects))
+    return RepositoryState(
+        commit, branch, tuple(changed_entries), recent_subjects, conflicts, operation
+    )
 
 
 def _find_operation(folder: Path) -> str:
@@ -225,21 +229,21 @@ def read_memory(
 ) -> RepositoryMemory | None:
     """Return what the folder's repository holds besides files; None if git cannot read it. The index is taken from
     `before` if its file has not changed since. What is read starts no program: neither files nor filters take part."""
-    top = project_root(folder)
-    if not os.path.lexists(top / ".git"):
+    root = project_root(folder)
+    if not os.path.lexists(root / ".git"):
         return RepositoryMemory()
-    program = find_program("git", environ, top)
+    program = find_program("git", environ, root)
     if program is None:
         return None
-    env = _settings(_environment(environ, top), _OWN)
-    ask = partial(_read_words, program, top, env)
+    env = _settings(_environment(environ, root), _OWN_SETTINGS)
+    ask = partial(_read_words, program, root, env)
     try:
         branch, references = _parse_references(ask("for-each-ref", f"--format={_REFERENCE}"))
         head = references.get(branch, "")
         if not branch:
             with suppress(GitFailed):  # there is no commit yet
                 head = ask("rev-parse", "--verify", "--quiet", "HEAD").strip()
-        stamp = _stamp_of_index(top)
+        stamp = _stamp_of_index(root)
         if before is not None and stamp and stamp == before.index_stamp:
             return RepositoryMemory(head, branch, references, before.index, stamp)
         index = _parse_index(ask("ls-files", "--stage", "-z"))
@@ -252,9 +256,9 @@ _REFERENCE = "%(HEAD)%(objectname) %(refname)"
 _SETTLED = 50_000_000  # ns after which a change of a file is sure to get another time
 
 
-def _read_words(program: str, top: Path, env: Mapping[str, str], *words: str) -> str:
+def _read_words(program: str, root: Path, env: Mapping[str, str], *words: str) -> str:
     """Return the output of a git command, with bytes that are not UTF-8 as in the names of files. Raises BadInput."""
-    return os.fsdecode(_run([program, "--no-pager", *words], top, env, _QUERY_SECONDS))
+    return os.fsdecode(_run([program, "--no-pager", *words], root, env, _QUERY_SECONDS))
 
 
 def _parse_references(output: str) -> tuple[str, dict[str, str]]:
@@ -276,10 +280,10 @@ def _parse_index(output: str) -> dict[str, str]:
     return {path: entry for entry, _, path in entries}
 
 
-def _stamp_of_index(top: Path) -> tuple[int, ...]:
+def _stamp_of_index(root: Path) -> tuple[int, ...]:
     """Return what changes when the index does; () if it changed just now, or the repository's folder is elsewhere."""
     try:
-        status = (top / ".git" / "index").stat()
+        status = (root / ".git" / "index").stat()
     except OSError:
         return ()
     if time.time_ns() - status.st_mtime_ns < _SETTLED:
@@ -296,13 +300,13 @@ def read_attributes(
 ) -> dict[str, dict[str, str]]:
     """Return the attributes that a commit's `.gitattributes` files, and no others, give to paths: path → attribute →
     value. Raises BadInput."""
-    top = project_root(folder)
-    with _temporary_index(top, tree, environ) as index:
+    root = project_root(folder)
+    with _temporary_index(root, tree, environ) as index:
         attributes: dict[str, dict[str, str]] = {}
         for start in range(0, len(paths), _MAX_PATHS):
-            some = paths[start : start + _MAX_PATHS]
-            words = ("check-attr", "--cached", "-z", *names, "--", *some)
-            cells = run_git(top, *words, environ=environ, index=index).split("\0")
+            batch = paths[start : start + _MAX_PATHS]
+            words = ("check-attr", "--cached", "-z", *names, "--", *batch)
+            cells = run_git(root, *words, environ=environ, index=index).split("\0")
             for path, name, value in zip(cells[::3], cells[1::3], cells[2::3], strict=False):
                 if value != "unspecified":
                     attributes.setdefault(path, {})[name] = value
@@ -314,23 +318,23 @@ def checkout_files(
 ) -> None:
     """Write the files of a commit, or for "" of the index, into another folder, as stored, without running filters.
     Raises BadInput."""
-    top = project_root(folder)
+    root = project_root(folder)
     words = ("checkout-index", "--all", "--quiet", f"--prefix={into}/")
     if not commit:
-        run_git(top, *words, environ=environ)
+        run_git(root, *words, environ=environ)
         return
-    with _temporary_index(top, commit, environ) as index:
-        run_git(top, *words, environ=environ, index=index)
+    with _temporary_index(root, commit, environ) as index:
+        run_git(root, *words, environ=environ, index=index)
 
 
 @contextmanager
-def _temporary_index(top: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
+def _temporary_index(root: Path, commit: str, environ: Mapping[str, str] | None) -> Iterator[str]:
     """Yield the path of an index file of the commit, outside the repository."""
     with tempfile.TemporaryDirectory() as folder:
         tree = run_git(
-            top, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ
+            root, "rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", environ=environ
         ).strip()
-        run_git(top, "read-tree", tree, environ=environ, index=f"{folder}/index")
+        run_git(root, "read-tree", tree, environ=environ, index=f"{folder}/index")
         yield f"{folder}/index"
 
 
@@ -346,26 +350,31 @@ def find_repository(root: Path, environ: Mapping[str, str] | None = None) -> Pat
         ) from error
 
 
-def _environment(environ: Mapping[str, str] | None, top: Path) -> dict[str, str]:
+def _environment(environ: Mapping[str, str] | None, root: Path) -> dict[str, str]:
     """Return the environment without GIT_* variables, except for the index of a commit in progress, which `git commit
     -a` passes to hooks. The work tree is the folder with `.git`, regardless of `core.worktree`."""
-    given = child_environment(environ)
-    own = _ENVIRONMENT | {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(top.parent)}
+    inherited = child_environment(environ)
+    environment = _ENVIRONMENT | {
+        "GIT_WORK_TREE": str(root),
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+    }
     # not Path.resolve: it raises for a link to itself
-    index = Path(os.path.realpath(top / own_environment(environ).get("GIT_INDEX_FILE", "")))
-    if index.is_relative_to(_git_folder(top)) and index.is_file():
-        own["GIT_INDEX_FILE"] = str(index)
-    return {name: value for name, value in given.items() if not name.startswith("GIT_")} | own
+    index = Path(os.path.realpath(root / own_environment(environ).get("GIT_INDEX_FILE", "")))
+    if index.is_relative_to(_git_folder(root)) and index.is_file():
+        environment["GIT_INDEX_FILE"] = str(index)
+    return {
+        name: value for name, value in inherited.items() if not name.startswith("GIT_")
+    } | environment
 
 
-def _git_folder(top: Path) -> str:
+def _git_folder(root: Path) -> str:
     """Return the real path of a repository's git folder; that of `.git` itself if it names none, which git complains
     of."""
-    link = top / ".git"
+    link = root / ".git"
     if link.is_file():  # a linked work tree or a submodule: `gitdir: PATH`
         with suppress(OSError, ValueError):
             target = os.fsdecode(read_regular(link))
-            return os.path.realpath(top / target.removeprefix("gitdir:").strip("\n "))
+            return os.path.realpath(root / target.removeprefix("gitdir:").strip("\n "))
     return os.path.realpath(link)
 
 
@@ -499,10 +508,10 @@ def _loads_code(name: str, value: str) -> bool:
 
 def read_only_environment(environ: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment for a read-only command: git starts no program, asks nothing and fetches nothing."""
-    given = child_environment(environ)
-    own = {name: value for name, value in given.items() if not _loads_code(name, value)}
+    inherited = child_environment(environ)
+    environment = {name: value for name, value in inherited.items() if not _loads_code(name, value)}
     # the automatic refresh writes to the index
-    return _settings(own, {"diff.autoRefreshIndex": "false"}) | {
+    return _settings(environment, {"diff.autoRefreshIndex": "false"}) | {
         "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ASKPASS": "", "CDPATH": "", "RIPGREP_CONFIG_PATH": "", "GREP_OPTIONS": "",
     }  # fmt: skip

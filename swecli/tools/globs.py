@@ -45,7 +45,7 @@ def _plain(pattern: str) -> str:
 
 def _expand(pattern: str) -> list[str]:
     """Expand `a.{b,c}` to `a.b` and `a.c`, and split at other commas. Raises ValueError for no or too many patterns."""
-    done: list[str] = []
+    patterns: list[str] = []
     pending = [pattern]
     while pending:
         glob = pending.pop()
@@ -55,9 +55,9 @@ def _expand(pattern: str) -> list[str]:
             behind = glob[braces.end() :]
             pending += [before + choice + behind for choice in braces.group(1).split(",")]
         else:
-            done += [part.strip() for part in glob.split(",") if part.strip()]
-        if len(done) + len(pending) > _MAX_PATTERNS:
+            patterns += [part.strip() for part in glob.split(",") if part.strip()]
+        if len(patterns) + len(pending) > _MAX_PATTERNS:
             raise ValueError("it expands to too many patterns")
-    if not done:
+    if not patterns:
         raise ValueError("it is empty")
-    return done
+    return patterns

@@ -159,8 +159,8 @@ class Guard:
     def entering(self, folder: str) -> Guard:
         """Return the guard for the files of a folder that the user lets us look into: if he was asked, that was for all
         of it but secrets, and what a rule denies."""
-        asks = self.judge(folder).read is Reading.ASK
-        return self.allowing([folder]) if asks else self
+        needs_approval = self.judge(folder).read is Reading.ASK
+        return self.allowing([folder]) if needs_approval else self
 
     def without_border(self) -> Guard:
         """Return the guard of a command, whose border is that of the sandbox."""
@@ -200,10 +200,10 @@ class Guard:
         path = given_name(self.root, path)
         real = relative_path(self.root, resolve_for_reading(self.root, path))
         answer = self.judge(real)
-        written = os.path.relpath(os.path.join(self.root, path), self.root)  # noqa: PTH118  not followed
-        if written == real or written.startswith(".."):
+        lexical_path = os.path.relpath(os.path.join(self.root, path), self.root)  # noqa: PTH118  not followed
+        if lexical_path == real or lexical_path.startswith(".."):
             return answer
-        return answer.stricter(self.judge(written))
+        return answer.stricter(self.judge(lexical_path))
 
     def may_read(self, path: str) -> bool:
         """Return whether a real path may be read without a question: what `judge` says, but faster."""
@@ -235,9 +235,9 @@ class Guard:
         if not self.rules and not self._allowed:
             return None
         if changes:
-            own = self._ask_rules_about(path, changes=True)
-            if own is not None:
-                return own
+            answer_on_change = self._ask_rules_about(path, changes=True)
+            if answer_on_change is not None:
+                return answer_on_change
         answer = self._ask_rules_about(path, changes=False)
         if changes and answer is not None:
             return None if answer == _FREE else _Answer(1, answer.reason)
@@ -266,7 +266,7 @@ class Guard:
         folder = innermost(self.folders, path) if path.startswith("/") else None
         return (own_name,) if folder is None else (own_name, relative_to(folder, path))
 
-    def _where(self, path: str) -> tuple[Path, str] | None:
+    def _folder_and_name(self, path: str) -> tuple[Path, str] | None:
         """Return the folder that a path counts in, the workspace or an added one, and the path relative to it; None if
         it is outside of all."""
         if not path.startswith("/"):
@@ -299,10 +299,10 @@ class Guard:
 
     def _ask_ignored(self, path: str, *, changes: bool) -> _Answer | None:
         del changes
-        where = self._where(path)
-        if where is None or self._is_below_allowed(path):
+        place = self._folder_and_name(path)
+        if place is None or self._is_below_allowed(path):
             return None
-        reason = when_ignored(*where)
+        reason = when_ignored(*place)
         return _Answer(1, reason) if reason else None
 
     def _ask_protected(self, path: str, *, changes: bool) -> _Answer | None:
@@ -312,7 +312,7 @@ class Guard:
         from swecli.tools.own_programs import own_folders
 
         name = write_name(path)
-        root, inner = self._where(path) or (self.root, path)
+        root, inner = self._folder_and_name(path) or (self.root, path)
         if is_protected(inner) or _is_of_environment(root, inner):
             return _Answer(
                 1,

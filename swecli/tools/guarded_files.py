@@ -41,13 +41,13 @@ def find_guarded_files(guard: Guard, env: Mapping[str, str], profile: Profile) -
         return list_tree(root, env)
 
     by_rules = _named_by_rules(guard, env)
-    hidden = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
+    hidden_paths = [*_find_hidden(guard, env, every, by_rules), *_hidden_outside(guard)]
     opened = tuple(_shown_outside(guard))
     added = tuple(_look_into(guard, folder, env, profile) for folder in guard.folders)
     if profile == "read-only":
-        return GuardedFiles(tuple(hidden), opened=opened, added=added)
+        return GuardedFiles(tuple(hidden_paths), opened=opened, added=added)
     protected = _protected(guard, by_rules)
-    return replace(protected, hidden=tuple(hidden), opened=opened, added=added)
+    return replace(protected, hidden=tuple(hidden_paths), opened=opened, added=added)
 
 
 def _look_into(
@@ -58,12 +58,12 @@ def _look_into(
     inner = guard.for_added(folder)
     by_rules = _named_by_rules(inner, env)
     every = list_tree(inner.root, env)
-    hidden = tuple(_find_hidden(inner, env, lambda: every, by_rules))
+    hidden_paths = tuple(_find_hidden(inner, env, lambda: every, by_rules))
     if profile == "read-only" or not folder.may_change:
-        return GuardedFolder(folder, GuardedFiles(hidden))
+        return GuardedFolder(folder, GuardedFiles(hidden_paths))
     all_protected = _protected(inner, by_rules)
     files = GuardedFiles(
-        hidden,
+        hidden_paths,
         protected=tuple(filter(folder.holds, all_protected.protected)),
         links=tuple(link for link in all_protected.links if folder.holds(link[0])),
         repositories=tuple(filter(folder.holds, all_protected.repositories)),
@@ -79,7 +79,7 @@ def find_protected_files(guard: Guard, env: Mapping[str, str]) -> GuardedFiles:
 def _protected(guard: Guard, by_rules: set[str]) -> GuardedFiles:
     root = guard.root.resolve()
     names = find_protected_names(root)
-    paths = [*names.folders, *_judge_protected(guard, {*names.judged, *by_rules})]
+    paths = [*names.folders, *_judge_protected(guard, {*names.judged_names, *by_rules})]
     repositories = {path for path in paths if path.endswith("/.git")}
     protected = set(paths) - repositories
     protected.update(linked_places(root, names.links))
@@ -102,11 +102,11 @@ def _named_by_rules(guard: Guard, env: Mapping[str, str]) -> set[str]:
     if not barred.bars_paths:
         return set()
     names = list_tree(guard.root, env, ignore_files=())
-    named = {name for name in names if barred.bars(name)}
-    free = {folder for name in names - named for folder in (".", *_parents(name))}
-    folders = {folder for name in named for folder in (".", *_parents(name))} - free
+    barred_names = {name for name in names if barred.bars(name)}
+    free = {folder for name in names - barred_names for folder in (".", *_parents(name))}
+    folders = {folder for name in barred_names for folder in (".", *_parents(name))} - free
     inside = (os.path.normpath(f"{folder}/{_NO_NAME}") for folder in folders)
-    return named | {
+    return barred_names | {
         path for path in inside if barred.bars(path) and barred.bars(f"{path}/{_NO_NAME}")
     }
 
@@ -144,34 +144,36 @@ def _find_hidden(
     # ripgrep compares patterns with names much faster, and finds the few that are left for the exact look
     candidates = list_tree(root, env, ignore_files=(), only=sensitive_patterns())
     candidates |= by_rules
-    if own := own_ignore_files(root):
-        candidates |= every() - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *own))
+    if ignore_files := own_ignore_files(root):
+        candidates |= every() - list_tree(root, env, ignore_files=(DEFAULT_IGNORES, *ignore_files))
     barred = {name for name in candidates if guard.judge(name).read is not Reading.FREE}
     # where the command begins it has to be able to look; all that is in it is hidden
-    hidden = _outermost(barred - {_NO_NAME})
-    if len(hidden) > _MAX_HIDDEN:
-        listed = _whole_folders(hidden & every(), every())
-        hidden = listed | (hidden - every())
-    if len(hidden) > _MAX_HIDDEN:
+    hidden_paths = _outermost(barred - {_NO_NAME})
+    if len(hidden_paths) > _MAX_HIDDEN:
+        listed = _whole_folders(hidden_paths & every(), every())
+        hidden_paths = listed | (hidden_paths - every())
+    if len(hidden_paths) > _MAX_HIDDEN:
         raise ToolError(
             f"More than {_MAX_HIDDEN:,} files here are to be hidden from commands. Let an ignore file name folders."
         )
-    return [f"{root}/{name}" for name in sorted(hidden)]
+    return [f"{root}/{name}" for name in sorted(hidden_paths)]
 
 
 def _judge_protected(guard: Guard, names: set[str]) -> list[str]:
     """Return the outermost of the places that may not be changed without a question."""
     parts = {part for name in names if (part := protected_part(name))}
-    named = {name for name in parts | names if guard.judge(name).write is not Writing.FREE}
-    top = guard.root.resolve()
-    return [str(top / name) for name in _outermost(named)]
+    protected_names = {
+        name for name in parts | names if guard.judge(name).write is not Writing.FREE
+    }
+    real_root = guard.root.resolve()
+    return [str(real_root / name) for name in _outermost(protected_names)]
 
 
-def _whole_folders(hidden: set[str], every: set[str]) -> set[str]:
+def _whole_folders(hidden_paths: set[str], every: set[str]) -> set[str]:
     """Return the folders that hold nothing but hidden files, instead of these."""
-    visible = {folder for name in every - hidden for folder in _parents(name)}
+    visible = {folder for name in every - hidden_paths for folder in _parents(name)}
     folders = set()
-    for name in hidden:
+    for name in hidden_paths:
         outermost = next((folder for folder in _parents(name) if folder not in visible), name)
         folders.add(outermost)
     return folders

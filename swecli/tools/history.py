@@ -36,13 +36,13 @@ def find_marked_commits(folder: Path) -> list[PastCommit]:
 
 def _parse(record: str) -> Iterator[PastCommit]:
     """Yield the commit of one record of `_FORMAT`, if a mark stands where it belongs."""
-    name, on, subject, body, trailers, files = record.split("\x1f", 5)
+    name, date, subject, body, trailers, files = record.split("\x1f", 5)
     kind = _kind_of(subject, body, trailers)
     # a trailer alone says that somebody looked at it, and not what he wanted
     text = body.removesuffix(trailers).strip() if kind == "review" else body.strip()
     if kind and (kind != "review" or text):
-        changed = tuple(line for line in files.strip().split("\n") if line)
-        yield PastCommit(name, on, kind, subject, text, changed)
+        paths = tuple(line for line in files.strip().split("\n") if line)
+        yield PastCommit(name, date, kind, subject, text, paths)
 
 
 def _kind_of(subject: str, body: str, trailers: str) -> CommitKind | None:

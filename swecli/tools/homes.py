@@ -30,14 +30,14 @@ def home_of(environ: Mapping[str, str]) -> Path:
 def hidden_homes(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the real paths of the folders in which users keep their files, none inside another; without one that lies
     in the workspace, or above it through a link."""
-    named = home_of(environ)
-    candidates = [named, *map(Path, _OF_USERS)]
+    own_home = home_of(environ)
+    candidates = [own_home, *map(Path, _OF_USERS)]
     with suppress(KeyError):  # a container may have no name for its user
         candidates.append(Path(pwd.getpwuid(os.geteuid()).pw_dir))
     homes: set[Path] = set()
     for path in candidates:
         real = path.resolve()
-        leads_out = named.is_relative_to(path) and not named.resolve().is_relative_to(real)
+        leads_out = own_home.is_relative_to(path) and not own_home.resolve().is_relative_to(real)
         if _is_folder(real) and not leads_out and not _is_needed(real, root):
             homes.add(real)
     return tuple(sorted(str(home) for home in homes if homes.isdisjoint(home.parents)))

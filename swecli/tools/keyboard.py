@@ -28,22 +28,22 @@ class Keyboard:
     @contextmanager
     def open(self) -> Iterator[int]:
         """Return the descriptor of the terminal, which is watched until the end of the context."""
-        ours, theirs = os.openpty()
-        os.set_blocking(ours, False)
-        os.write(ours, _END_OF_INPUT * _ENDS)
-        watching = asyncio.create_task(self._watch(ours, theirs))
+        own_end, theirs = os.openpty()
+        os.set_blocking(own_end, False)
+        os.write(own_end, _END_OF_INPUT * _ENDS)
+        watching = asyncio.create_task(self._watch(own_end, theirs))
         try:
             yield theirs
         finally:
             watching.cancel()
             os.close(theirs)
-            os.close(ours)
+            os.close(own_end)
 
-    async def _watch(self, ours: int, theirs: int) -> None:
+    async def _watch(self, own_end: int, theirs: int) -> None:
         whole_lines = termios.ICANON | termios.ECHO
         while True:
             with suppress(BlockingIOError):
-                os.read(ours, _MAX_ECHO)  # else the echo of the keys fills up
+                os.read(own_end, _MAX_ECHO)  # else the echo of the keys fills up
             local_modes = termios.tcgetattr(theirs)[3]
             if not self.is_taken and local_modes & whole_lines != whole_lines:
                 self.is_taken = True

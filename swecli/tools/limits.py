@@ -73,22 +73,22 @@ class HeadTail:
     def loss(self) -> str:
         """The note on the true size of what was collected, "" if all of it is kept."""
         head = sum(map(len, self._head))
-        lost = self.size - head - self._limit
-        if lost <= 0:
+        lost_count = self.size - head - self._limit
+        if lost_count <= 0:
             return ""
         return (
             f"[printed: {self.size:,} characters, {self.line_ends:,} lines; kept: the first and last "
-            f"{self.size - lost:,} characters]"
+            f"{self.size - lost_count:,} characters]"
         )
 
     def text(self) -> str:
         """Return the collected text, with a mark where the middle is missing."""
         head = "".join(self._head)
         tail = "".join(self._tail)
-        kept = tail[-self._limit :] if self._limit else ""
-        left_out = self.size - len(head) - len(kept)
+        kept_tail = tail[-self._limit :] if self._limit else ""
+        left_out = self.size - len(head) - len(kept_tail)
         mark = f"\n[… {left_out:,} characters of output were not kept …]\n" if left_out else ""
-        return head + mark + kept
+        return head + mark + kept_tail
 
 
 def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
@@ -103,9 +103,9 @@ def fit_rows(rows: Iterable[str], limit: int) -> list[str]:
     return fitting
 
 
-def count_of(number: int, what: str, ending: str = "s") -> str:
+def count_of(number: int, noun: str, ending: str = "s") -> str:
     """Return a text like `1 file` or `3 files`."""
-    return f"{number} {what}{'' if number == 1 else ending}"
+    return f"{number} {noun}{'' if number == 1 else ending}"
 
 
 def escape_invalid_bytes(text: str) -> str:

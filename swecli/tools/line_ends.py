@@ -17,15 +17,15 @@ def keep_line_ends(old: str, new: str, newline: str) -> str:
     after = new.split("\n")
     ends = ["\r\n" if line.endswith("\r") else "\n" for line in before[:-1]]
     plain = [line.removesuffix("\r") for line in before]
-    kept: list[str] = []
+    kept_ends: list[str] = []
     end = newline
     for i1, i2, j1, j2 in _matching(plain, after):
         for step in range(j2 - j1):
             line = min(i1 + step, i2 - 1)
             if line >= i1 and line < len(ends):
                 end = ends[line]
-            kept.append(end)
-    return "".join(line + end for line, end in zip(after[:-1], kept, strict=False)) + after[-1]
+            kept_ends.append(end)
+    return "".join(line + end for line, end in zip(after[:-1], kept_ends, strict=False)) + after[-1]
 
 
 def _matching(old: list[str], new: list[str]) -> list[tuple[int, int, int, int]]:

@@ -199,9 +199,9 @@ class Search:
         names = [
             os.fsdecode(name).removeprefix("./") for name in bytes(output).split(b"\0") if name
         ]
-        wanted = [name for name in sorted(names) if self._is_selected(name)]
+        selected = [name for name in sorted(names) if self._is_selected(name)]
         # in a thread: there may be thousands of pictures
-        texts = await asyncio.to_thread(lambda: [name for name in wanted if self._is_text(name)])
+        texts = await asyncio.to_thread(lambda: [name for name in selected if self._is_text(name)])
         self.not_searched += texts[_MAX_OTHERS:]
         return texts[:_MAX_OTHERS]
 
@@ -336,8 +336,8 @@ def _excerpt(data: dict[str, Any], encoding: str) -> str:
     line = _text(data["lines"], encoding).rstrip("\r\n")
     if len(line) <= _MAX_LINE:
         return line
-    matched = data["submatches"]
-    first_byte = matched[0]["start"] if matched else 0
+    submatches = data["submatches"]
+    first_byte = submatches[0]["start"] if submatches else 0
     position = len(line.encode(encoding, "replace")[:first_byte].decode(encoding, "ignore"))
     start = max(0, min(position - _MAX_LINE // 3, len(line) - _MAX_LINE))
     end = start + _MAX_LINE

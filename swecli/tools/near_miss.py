@@ -21,10 +21,10 @@ _ENDS = re.compile(r"^[ \t]+|[ \t]+$")
 def explain_mismatch(text: str, old: str, new: str) -> str:
     """Return, as lines for the model, why `old` is not in `text`. All must have normalized line ends."""
     notes = ["old_text is not in the file."]
-    wanted = old.strip("\n").split("\n")
-    if old.strip() and _all_numbered(wanted):
+    old_lines = old.strip("\n").split("\n")
+    if old.strip() and _all_numbered(old_lines):
         notes.append("It seems to contain the line numbers of read_file: leave them out.")
-        wanted = [_NUMBERED.sub("", line, count=1) for line in wanted]
+        old_lines = [_NUMBERED.sub("", line, count=1) for line in old_lines]
     made_at = _find_whole_lines(text, new)
     if made_at:
         notes.append(f"new_text is already there, at line {made_at}.")
@@ -32,12 +32,12 @@ def explain_mismatch(text: str, old: str, new: str) -> str:
         notes.append("It contains backslash-n where the file has line breaks.")
 
     lines = text.split("\n")[:_MAX_COMPARED]
-    place = _closest(lines, wanted[:_MAX_WANTED]) if old.strip() else None
+    place = _closest(lines, old_lines[:_MAX_WANTED]) if old.strip() else None
     if place is None:
         notes.append("The file has no similar text. Read the file again.")
     else:
         start, similarity = place
-        notes.append(_describe_place(lines, wanted, start, similarity))
+        notes.append(_describe_place(lines, old_lines, start, similarity))
     return "\n".join(notes)
 
 
@@ -45,21 +45,22 @@ def _all_numbered(lines: list[str]) -> bool:
     return all(_NUMBERED.match(line) for line in lines if line.strip())
 
 
-def _find_whole_lines(text: str, wanted: str) -> int:
-    """Return the line, from 1, at which `wanted` stands as whole lines, 0 if it does not: that a few letters
+def _find_whole_lines(text: str, old_text: str) -> int:
+    """Return the line, from 1, at which `old_text` stands as whole lines, 0 if it does not: that a few letters
     occur somewhere does not mean that the edit was made."""
-    if not wanted.strip():
+    if not old_text.strip():
         return 0
-    match = re.search(rf"^[ \t]*{re.escape(wanted.strip())}[ \t]*$", text, re.MULTILINE)
+    match = re.search(rf"^[ \t]*{re.escape(old_text.strip())}[ \t]*$", text, re.MULTILINE)
     return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
-def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
-    """Return the index of the first line of the place most similar to `wanted`, and the similarity (0 to 1). Candidates
-    are found by the longest line, then compared as a whole. Case and white space around lines are ignored."""
-    anchor = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
+def _closest(lines: list[str], old_lines: list[str]) -> tuple[int, float] | None:
+    """Return the index of the first line of the place most similar to `old_lines`, and the similarity (0 to 1).
+    Candidates are found by the longest line, then compared as a whole. Case and white space around lines are
+    ignored."""
+    anchor = max(range(len(old_lines)), key=lambda index: len(old_lines[index].strip()))
     plain_lines = [_plain(line) for line in lines]
-    plain_wanted = [_plain(line) for line in wanted]
+    plain_wanted = [_plain(line) for line in old_lines]
     starts = [line[:_MAX_LINE] for line in plain_lines]
     near = difflib.get_close_matches(
         plain_wanted[anchor][:_MAX_LINE], starts, n=3, cutoff=_MIN_SIMILARITY
@@ -70,8 +71,8 @@ def _closest(lines: list[str], wanted: list[str]) -> tuple[int, float] | None:
     best_score = 0.0
     whole = "\n".join(plain_wanted)[:_MAX_PLACE]
     for place in places[:_MAX_PLACES]:
-        there = "\n".join(plain_lines[place : place + len(wanted)])[:_MAX_PLACE]
-        score = difflib.SequenceMatcher(None, whole, there, autojunk=False).ratio()
+        candidate = "\n".join(plain_lines[place : place + len(old_lines)])[:_MAX_PLACE]
+        score = difflib.SequenceMatcher(None, whole, candidate, autojunk=False).ratio()
         if score > best_score:
             best_place = place
             best_score = score
@@ -82,23 +83,23 @@ def _plain(line: str) -> str:
     return line.strip().casefold()
 
 
-def _describe_place(lines: list[str], wanted: list[str], start: int, similarity: float) -> str:
-    there = lines[start : start + len(wanted)]
+def _describe_place(lines: list[str], old_lines: list[str], start: int, similarity: float) -> str:
+    file_lines = lines[start : start + len(old_lines)]
     first = start + 1
-    place = f"line {first}" if len(there) == 1 else f"lines {first}-{start + len(there)}"
-    what = "only white space or case differs" if similarity == 1 else f"{similarity:.0%} alike"
-    out = [f"Closest: {place} ({what}). The file has:"]
-    for number, line in enumerate(there[:_SHOWN_LINES], first):
+    place = f"line {first}" if len(file_lines) == 1 else f"lines {first}-{start + len(file_lines)}"
+    likeness = "only white space or case differs" if similarity == 1 else f"{similarity:.0%} alike"
+    out = [f"Closest: {place} ({likeness}). The file has:"]
+    for number, line in enumerate(file_lines[:_SHOWN_LINES], first):
         out.append(f"{number:>6}\t{truncate(line, _MAX_LINE)}")
-    if len(there) > _SHOWN_LINES:
-        out.append(f"   … {len(there) - _SHOWN_LINES} more lines")
+    if len(file_lines) > _SHOWN_LINES:
+        out.append(f"   … {len(file_lines) - _SHOWN_LINES} more lines")
 
-    pairs = zip(there, wanted, strict=False)
-    differing = next((i for i, (has, want) in enumerate(pairs) if has != want), None)
+    pairs = zip(file_lines, old_lines, strict=False)
+    differing = next((i for i, (have, want) in enumerate(pairs) if have != want), None)
     if differing is not None:
         out.append(f"First difference, at line {first + differing}:")
-        out.append(f"  file:     {truncate(_show_blanks(there[differing]), _MAX_LINE)}")
-        out.append(f"  old_text: {truncate(_show_blanks(wanted[differing]), _MAX_LINE)}")
+        out.append(f"  file:     {truncate(_show_blanks(file_lines[differing]), _MAX_LINE)}")
+        out.append(f"  old_text: {truncate(_show_blanks(old_lines[differing]), _MAX_LINE)}")
     return "\n".join(out)
 
 

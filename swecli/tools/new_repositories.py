@@ -27,7 +27,7 @@ _SETTINGS = {
     "user": frozenset({"name", "email"}),
 }
 # Where more settings lie, of this or another repository.
-_MORE = ("config.worktree", "commondir", "gitdir", "modules", "worktrees")
+_FURTHER_PATHS = ("config.worktree", "commondir", "gitdir", "modules", "worktrees")
 _SECTION = re.compile(r'\[(\w+)(?: "[^"\\]*")?\]')
 _SETTING = re.compile(r"\s*(\w+) = [^\\]*")  # a backslash would join it to the next line
 
@@ -42,7 +42,7 @@ def starts_nothing(folder: Path) -> bool:
         )
         if not is_repository or folder.is_symlink() or not folder.is_dir():
             return False
-        if any(folder.joinpath(name).exists() for name in _MORE):
+        if any(folder.joinpath(name).exists() for name in _FURTHER_PATHS):
             return False
         hooks = folder / "hooks"
         if hooks.is_symlink() or any(hook.suffix != ".sample" for hook in hooks.glob("*")):

@@ -53,12 +53,12 @@ def _bare(schema: Any) -> Any:
         return [_bare(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {
+    kept_parts = {
         name: part
         for name, part in schema.items()
         if name != "description" or isinstance(part, dict)
     }
-    return {name: _bare(part) for name, part in kept.items() if name != _NOT_LEAN}
+    return {name: _bare(part) for name, part in kept_parts.items() if name != _NOT_LEAN}
 
 
 def bundled_specs() -> list[ToolSpec] | None:

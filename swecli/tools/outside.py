@@ -23,13 +23,13 @@ class PathPlan(ToolPlan):
 
 
 def plan_reading(
-    summary: str, path: Path, ctx: ToolContext, *, written: str, files: tuple[str, ...] = ()
+    summary: str, path: Path, ctx: ToolContext, *, written_path: str, files: tuple[str, ...] = ()
 ) -> PathPlan:
-    """Return the plan for a file or folder that is read: `written` is how the model wrote its resolved `path`, and
+    """Return the plan for a file or folder that is read: `written_path` is how the model wrote its resolved `path`, and
     `files` are those whose contents it will know."""
     if not is_inside(ctx.root, path) and ctx.guard.added(path) is None:
         return _plan_outside(summary, path, ctx)
-    access = ctx.guard.access(written)
+    access = ctx.guard.access(written_path)
     return PathPlan(
         summary,
         preview=Display(body=summary.partition(" ")[2]),  # the line that asks says all
@@ -83,7 +83,9 @@ class SearchPlace:
             guard = ctx.guard.for_added(added)
             inner = replace(ctx, root=guard.root, files=replace(ctx.files, guard=guard))
             return cls(inner, relative_to(added, str(path)), f"{added.path}/")
-        top = path if path.is_dir() else path.parent
-        prefix = f"{top.as_posix().rstrip('/')}/"
-        inner = replace(ctx, root=top, files=replace(ctx.files, guard=ctx.guard.for_folder(top)))
-        return cls(inner, relative_path(top, path), prefix)
+        place = path if path.is_dir() else path.parent
+        prefix = f"{place.as_posix().rstrip('/')}/"
+        inner = replace(
+            ctx, root=place, files=replace(ctx.files, guard=ctx.guard.for_folder(place))
+        )
+        return cls(inner, relative_path(place, path), prefix)

@@ -53,13 +53,13 @@ def is_out_of_reach(path: Path, root: Path) -> bool:
 def leads_into(root: Path, path: Path) -> bool:
     """Return whether a path passes through the workspace, by its own folders or by those of a link on its way. One that
     never ends does."""
-    top = root.resolve()
-    left = [*path.absolute().parts[:0:-1]]
+    real_root = root.resolve()
+    remaining_parts = [*path.absolute().parts[:0:-1]]
     place = Path("/")
     links = 0
-    while left:
-        place = Path(os.path.normpath(place / left.pop()))
-        if place.is_relative_to(top):
+    while remaining_parts:
+        place = Path(os.path.normpath(place / remaining_parts.pop()))
+        if place.is_relative_to(real_root):
             return True
         if os.path.islink(place):  # noqa: PTH114  False also where nobody may look
             links += 1
@@ -67,7 +67,7 @@ def leads_into(root: Path, path: Path) -> bool:
                 return True
             target = place.readlink()
             place = Path("/") if target.is_absolute() else place.parent
-            left += [part for part in reversed(target.parts) if part != "/"]
+            remaining_parts += [part for part in reversed(target.parts) if part != "/"]
     return False
 
 
@@ -75,13 +75,13 @@ def leads_into(root: Path, path: Path) -> bool:
 def own_folders(root: Path) -> tuple[Path, ...]:
     """Return the real paths of the folders in the workspace from which this process runs: its environment, its
     interpreter and the package. Commands may not write there, since it loads parts of itself while it runs."""
-    top = root.resolve()
+    real_root = root.resolve()
     real = dict.fromkeys(path.resolve() for path in _running_from())
     inside = []
     for path in real:
-        if path == top:
+        if path == real_root:
             inside += [path / "bin", path / "lib", path / "pyvenv.cfg"]
-        elif path.is_relative_to(top):
+        elif path.is_relative_to(real_root):
             inside.append(path)
     return tuple(path for path in inside if os.path.lexists(path))
 
@@ -90,11 +90,11 @@ def own_folders(root: Path) -> tuple[Path, ...]:
 def own_link(root: Path) -> str:
     """Return the link in the workspace through which this process runs, "" if it runs through none: no mount keeps a
     command from putting something else in place of a link."""
-    top = root.resolve()
+    real_root = root.resolve()
     for path in _running_from():
         for place in (path, *path.parents):
             is_link = os.path.islink(place)  # noqa: PTH114  as above
-            if is_link and place.parent.resolve().is_relative_to(top):
+            if is_link and place.parent.resolve().is_relative_to(real_root):
                 return str(place.parent.resolve() / place.name)
     return ""
 

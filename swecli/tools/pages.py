@@ -17,7 +17,7 @@ LAST_LINE = "Last line (inclusive). Default: as many as fit."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LineSpan:
     """The lines that are asked for. Raises ToolError for a range that ends before it begins."""
 
     first: int  # from 1
@@ -37,15 +37,15 @@ class TextPage:
     read_on: str  # how to get the rest, "" if this is all that was asked for
 
 
-def make_page(lines: Sequence[str], wanted: Wanted, name: str, limit: int) -> TextPage:
+def make_page(lines: Sequence[str], span: LineSpan, name: str, limit: int) -> TextPage:
     """Return the wanted lines in at most `limit` characters. Raises ToolError if there are none."""
-    first = wanted.first
+    first = span.first
     if first > len(lines):
         raise ToolError(f"{name} has {len(lines)} lines: line {first} is past its end.")
-    numbered = enumerate(lines[first - 1 : wanted.last], first)
+    numbered = enumerate(lines[first - 1 : span.last], first)
     rows = fit_rows((f"{number:>6}\t{_truncate(line)}" for number, line in numbered), limit)
     last = first + len(rows) - 1
-    end = min(wanted.last or len(lines), len(lines))
+    end = min(span.last or len(lines), len(lines))
     read_on = f"; continue with start_line={last + 1}" if last < end else ""
     return TextPage(rows, f"lines {first}-{last} of {len(lines)}", read_on)
 

@@ -148,18 +148,18 @@ class PathPatterns:
         places = self._start
         for count in range(1, len(parts)):
             folder = parts[:count]
-            judged = self._folders.get(folder)
-            if judged is None:
-                judged = self._judge(folder, places, is_folder=True)
-                self._folders[folder] = judged
-            is_named, places = judged
+            judgement = self._folders.get(folder)
+            if judgement is None:
+                judgement = self._judge(folder, places, is_folder=True)
+                self._folders[folder] = judgement
+            is_named, places = judgement
             if is_named:
                 return True
         return parts != () and self._judge(parts, places, is_folder=path.endswith("/"))[0]
 
     def _add(self, line: _Line, number: int) -> None:
-        written = line.parts[1:] if line.is_for_names else line.parts
-        parts = [_compile(part) for part in written]
+        written_parts = line.parts[1:] if line.is_for_names else line.parts
+        parts = [_compile(part) for part in written_parts]
         if None in parts:
             return
         usable = tuple(part for part in parts if part is not None)
@@ -175,13 +175,15 @@ class PathPatterns:
         """Return whether the last line that matches exactly this path names it, and where the patterns go on below it;
         `above` is where they went on in its folder."""
         places: _Places = []
-        for pattern, there in above:
-            here = _skip_folders(pattern.parts, set(_advance(pattern.parts, there, path[-1])))
-            if here:
-                places.append((pattern, here))
+        for pattern, earlier_positions in above:
+            positions = _skip_folders(
+                pattern.parts, set(_advance(pattern.parts, earlier_positions, path[-1]))
+            )
+            if positions:
+                places.append((pattern, positions))
         last = self._last_plain(path, is_folder=is_folder)
-        for pattern, here in places:
-            if len(pattern.parts) in here and (is_folder or not pattern.is_for_folders):
+        for pattern, positions in places:
+            if len(pattern.parts) in positions and (is_folder or not pattern.is_for_folders):
                 last = max(last, pattern.number)
         for pattern in reversed(self._of_names):
             if pattern.number < last:

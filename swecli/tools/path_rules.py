@@ -34,11 +34,11 @@ class PathRule:
             return self.pattern is not None and is_exact(self.pattern, path)
         if self.pattern is None:
             return True
-        written = absolute if self.pattern.startswith(ABSOLUTE) else path
-        if touches(self.pattern, written):
+        comparable_path = absolute if self.pattern.startswith(ABSOLUTE) else path
+        if touches(self.pattern, comparable_path):
             return True
         is_for_folders = self.pattern.endswith("/") and Path(absolute).is_dir()
-        return is_for_folders and touches(self.pattern, f"{written}/")
+        return is_for_folders and touches(self.pattern, f"{comparable_path}/")
 
     def opens_place(self, path: str) -> bool:
         """Return whether the rule lets us read where a path outside the workspace lies: `read(//usr/lib/**)`. One for
@@ -92,11 +92,11 @@ def follow_links(root: Path, rule: PathRule) -> PathRule | None:
         return None
     path = Path(start[1:]) if start.startswith(ABSOLUTE) else root / start.lstrip("/")
     real = path.resolve()
-    top = root.resolve()
-    if real == path or real == top / start.lstrip("/"):
+    real_root = root.resolve()
+    if real == path or real == real_root / start.lstrip("/"):
         return None
-    inside = real.is_relative_to(top)
-    place = escape(str(real.relative_to(top)) if inside else str(real))
+    inside = real.is_relative_to(real_root)
+    place = escape(str(real.relative_to(real_root)) if inside else str(real))
     return replace(rule, pattern=f"{place}{rest}")
 
 

@@ -53,45 +53,45 @@ def _resolve(root: Path, text: str, *, may_leave: bool) -> Path:
         raise ToolError("The path contains a NUL character.")
     if text == "~" or text.startswith("~/"):
         raise ToolError("~ is not expanded here.", "Give a path relative to the workspace.")
-    top = root.resolve()
-    start = Path("/") if text.startswith("/") else top
+    base = root.resolve()
+    start = Path("/") if text.startswith("/") else base
     try:
         os.fsencode(text)
-        return _follow(top, start, text, may_leave=may_leave)
+        return _follow(base, start, text, may_leave=may_leave)
     except (OSError, UnicodeEncodeError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise ToolError(f"{one_line(text)}: {reason}.") from error
 
 
-def _follow(top: Path, position: Path, text: str, *, may_leave: bool) -> Path:
+def _follow(base: Path, position: Path, text: str, *, may_leave: bool) -> Path:
     """Return the real path of `text` below `position`, which is one. Raises ToolError, OSError.
 
     Each part is looked up once. Positions are strings: a `Path` reads its whole text anew for each part that is put
     behind it, from Python 3.12 on.
     """
-    here = str(position)
-    mode = _mode(here)
+    current = str(position)
+    mode = _mode(current)
     for part in text.split("/"):
         if part in ("", "."):
             continue
         if mode is not None and not stat.S_ISDIR(mode):
-            raise ToolError(f"{write_name(here)} is not a directory.")
-        step = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120
+            raise ToolError(f"{write_name(current)} is not a directory.")
+        step = os.path.dirname(current) if part == ".." else os.path.join(current, part)  # noqa: PTH118, PTH120
         mode = _mode(step)
         if mode is None or not stat.S_ISLNK(mode):
-            here = step
+            current = step
             continue
-        here = os.path.realpath(step)
-        mode = _mode(here)
+        current = os.path.realpath(step)
+        mode = _mode(current)
         if mode is not None and stat.S_ISLNK(mode):
             raise ToolError(f"{write_name(step)} is a symbolic link to itself.")
-        leaves = Path(step).is_relative_to(top) and not Path(here).is_relative_to(top)
+        leaves = Path(step).is_relative_to(base) and not Path(current).is_relative_to(base)
         if leaves and not may_leave:
             raise ToolError(
-                f"{display_path(top, Path(step))} is a link out of the workspace.",
+                f"{display_path(base, Path(step))} is a link out of the workspace.",
                 "It is not followed.",
             )
-    return Path(here)
+    return Path(current)
 
 
 def _mode(path: str) -> int | None:
@@ -117,17 +117,17 @@ def display_path(root: Path, path: Path) -> str:
 
 def not_found_error(root: Path, path: Path) -> ToolError:
     """Return the error for a path that does not exist, with similar names nearby."""
-    top = root.resolve() if is_inside(root, path) else Path("/")
+    base = root.resolve() if is_inside(root, path) else Path("/")
     folder = path.parent
-    while not folder.is_dir() and folder != top:
+    while not folder.is_dir() and folder != base:
         folder = folder.parent
-    missing = path.relative_to(folder).parts[0]
-    near = [display_path(root, folder / name) for name in _similar_names(folder, missing)]
+    missing_name = path.relative_to(folder).parts[0]
+    near = [display_path(root, folder / name) for name in _similar_names(folder, missing_name)]
     hint = f" Near names: {', '.join(near)}." if near else ""
     return ToolError(f"{display_path(root, path)} does not exist.{hint}")
 
 
-def _similar_names(folder: Path, wanted: str) -> list[str]:
+def _similar_names(folder: Path, name_to_match: str) -> list[str]:
     """Return up to three entries of a folder whose names are similar without their endings, which most have in
     common."""
     by_stem: dict[str, list[str]] = {}
@@ -137,7 +137,7 @@ def _similar_names(folder: Path, wanted: str) -> list[str]:
     # late: for a path that is not there
     import difflib
 
-    stems = difflib.get_close_matches(_stem(wanted), by_stem, n=3)
+    stems = difflib.get_close_matches(_stem(name_to_match), by_stem, n=3)
     return [name for stem in stems for name in by_stem[stem]][:3]
 
 

@@ -44,8 +44,8 @@ class PermissionRule:
     @classmethod
     def parse(cls, text: str) -> PermissionRule:
         """Parse a rule. Raises ConfigError."""
-        if named := _OF_SERVER.fullmatch(text):
-            server, tools = named.groups("*")
+        if of_server := _OF_SERVER.fullmatch(text):
+            server, tools = of_server.groups("*")
             return cls(SERVER_TOOLS, f"{server}__{tools}", text.strip())
         match = _RULE.fullmatch(text)
         if match is None:

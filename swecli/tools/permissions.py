@@ -123,16 +123,26 @@ class Permissions:
         """Return the permissions and the notices about rules that are not active."""
         settings = start.settings
         notices: list[str] = []
-        saved: ProjectRules | None = None
+        project_rules: ProjectRules | None = None
         try:
-            saved = ProjectRules(start.paths.permissions, root)
+            project_rules = ProjectRules(start.paths.permissions, root)
         except ConfigError as error:
             notices.append(f"rules saved for this folder are ignored: {error}")
         permissions = cls(
-            settings.mode, settings.allow, settings.ask, settings.deny, saved, session, folders
+            settings.mode,
+            settings.allow,
+            settings.ask,
+            settings.deny,
+            project_rules,
+            session,
+            folders,
         )
         for name, text, hint in permissions.invalid:
-            source = str(saved.file) if saved and text in saved.rules else "settings"
+            source = (
+                str(project_rules.file)
+                if project_rules and text in project_rules.rules
+                else "settings"
+            )
             layer = settings.origins.get(f"{name}: {text}", source)
             line = f"{layer}: invalid {name} rule {text!r} is IGNORED. {hint}"
             if name != "allow":
@@ -161,16 +171,16 @@ class Permissions:
         return rules
 
     @property
-    def _broken(self) -> InvalidRule | None:
+    def _broken_rule(self) -> InvalidRule | None:
         """The first ask or deny rule that cannot be read, because of which every mode asks; None if there is none."""
         return next((rule for rule in self.invalid if rule.list != "allow"), None)
 
     def allow_for_session(self, rule: str) -> PermissionRule:
         """Add a rule to the session in use. Raises ConfigError if it is invalid."""
         parsed = PermissionRule.parse(rule)
-        kept = self.session
-        if parsed not in kept:
-            self._write_session([*kept, parsed])
+        session_rules = self.session
+        if parsed not in session_rules:
+            self._write_session([*session_rules, parsed])
         return parsed
 
     def _write_session(self, rules: Iterable[PermissionRule]) -> None:
@@ -194,9 +204,9 @@ class Permissions:
         """Remove a rule of the session or project. Raises ConfigError if the file cannot be written."""
         if rule in self.project and self.saved is not None:
             self.saved.remove(rule.text)
-        kept = self.session
-        if rule in kept:
-            self._write_session(saved_rule for saved_rule in kept if saved_rule != rule)
+        session_rules = self.session
+        if rule in session_rules:
+            self._write_session(saved_rule for saved_rule in session_rules if saved_rule != rule)
         self.project = [saved_rule for saved_rule in self.project if saved_rule != rule]
 
     def unusable_rules(self, tools: Mapping[str, Tool]) -> list[str]:
@@ -286,7 +296,7 @@ class Permissions:
                 return ask
             if not tool.kind.coverage(patterns, plan.subject, ctx).is_covered:
                 return ask
-        return PermissionVerdict("allow", "rule", _by(rules, tool, plan))
+        return PermissionVerdict("allow", "rule", _source_of(rules, tool, plan))
 
     def _decide_guarded(self, tool: Tool, plan: ToolPlan) -> PermissionVerdict:
         """Return the decision on a call that every mode asks about."""
@@ -298,9 +308,9 @@ class Permissions:
 
     def _decide_by_mode(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision of mode and allow rules for a call that no rule denies or asks for."""
-        broken = self._broken
+        broken_rule = self._broken_rule
         mode = self.mode
-        if broken and mode != "plan":
+        if broken_rule and mode != "plan":
             mode = "ask"
 
         if not _needs_approval(tool, plan, ctx):
@@ -308,17 +318,17 @@ class Permissions:
         if _is_unasked(tool.kind, mode, ctx):
             return PermissionVerdict("allow", "mode", f"mode {mode}")
 
-        own = [rule for rule in (*self.session, *self.project) if rule.is_for(tool)]
-        if tool.kind.coverage(_patterns(own), plan.subject, ctx).is_covered:
-            return PermissionVerdict("allow", "session", _by(own, tool, plan))
-        rules = [*own, *(rule for rule in self.allow if rule.is_for(tool))]
+        matching_rules = [rule for rule in (*self.session, *self.project) if rule.is_for(tool)]
+        if tool.kind.coverage(_patterns(matching_rules), plan.subject, ctx).is_covered:
+            return PermissionVerdict("allow", "session", _source_of(matching_rules, tool, plan))
+        rules = [*matching_rules, *(rule for rule in self.allow if rule.is_for(tool))]
         coverage = tool.kind.coverage(_patterns(rules), plan.subject, ctx)
         if coverage.is_covered:
-            return PermissionVerdict("allow", "rule", _by(rules, tool, plan))
+            return PermissionVerdict("allow", "rule", _source_of(rules, tool, plan))
 
         reason = coverage.reason
-        if broken and _is_unasked(tool.kind, self.mode, ctx):
-            reason = f"the invalid rule {one_line(broken.text)!r} must be corrected first"
+        if broken_rule and _is_unasked(tool.kind, self.mode, ctx):
+            reason = f"the invalid rule {one_line(broken_rule.text)!r} must be corrected first"
         return PermissionVerdict("ask", "mode", reason)
 
     def guard(self, root: Path, tools: Mapping[str, Tool]) -> Guard:
@@ -342,21 +352,21 @@ class Permissions:
             ("ask", self.ask),
             ("allow", self.allow),
         ]
-        own = {READ.name: READ, EDIT.name: EDIT}
+        path_kinds = {READ.name: READ, EDIT.name: EDIT}
         for name, rules in lists:
             for rule in rules:
-                kind: PermissionKind | None = own.get(rule.kind)
+                kind: PermissionKind | None = path_kinds.get(rule.kind)
                 # without a path, a tool's name is about that tool only
                 if kind is None and rule.pattern is not None and rule.kind in tools:
                     kind = tools[rule.kind].kind
-                if kind in own.values():
+                if kind in path_kinds.values():
                     yield PathRule(name, kind is EDIT, rule.pattern, rule.text)
 
     def suggest_mode(self, tool: Tool, verdict: PermissionVerdict) -> Mode | None:
         """Return the mode that would run all calls of this kind unasked, which a yes for the session switches to: one
         that the footer shows and that ends with the program, like every mode. None if none of them would, short of
         mode auto."""
-        if verdict.by != "mode" or self._broken is not None:
+        if verdict.by != "mode" or self._broken_rule is not None:
             return None
         return "edits" if "edits" in tool.kind.unasked_in else None
 
@@ -399,7 +409,7 @@ def _patterns(rules: Iterable[PermissionRule]) -> list[str]:
     return ["*" if rule.pattern is None else rule.pattern for rule in rules]
 
 
-def _by(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> str:
+def _source_of(rules: Iterable[PermissionRule], tool: Tool, plan: ToolPlan) -> str:
     """Return the reason that names the rules which allow the call."""
     names = [one_line(rule.text) for rule in rules if rule.applies(tool, plan)]
     return f"by {', '.join(names)}"

@@ -16,12 +16,12 @@ def count_lines(lines: Iterable[str]) -> Counter[str]:
 
 def new_lines(lines: Iterable[str], earlier: Counter[str]) -> list[str]:
     """Return the lines that occur more often than `earlier`."""
-    left = earlier.copy()
+    unmatched = earlier.copy()
     new: list[str] = []
     for line in lines:
         key = _plain(line)
-        if left[key]:
-            left[key] -= 1
+        if unmatched[key]:
+            unmatched[key] -= 1
         else:
             new.append(line)
     return new

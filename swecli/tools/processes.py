@@ -30,14 +30,14 @@ _StopReason = Literal["exit", "timeout", "stopped"]
 class ProcessExit:
     """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
     True. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
-    programs of a shell's last pipeline, if they were asked for. `survivors` names the processes that it left and that
-    could not be ended: another user's, for example."""
+    programs of a shell's last pipeline, if they were asked for. `still_running` names the processes that it left and
+    that could not be ended: another user's, for example."""
 
     code: int
     reason: _StopReason = "exit"
     left_running: bool = False
     pipeline: tuple[int, ...] = ()
-    survivors: tuple[str, ...] = ()
+    still_running: tuple[str, ...] = ()
 
 
 async def run_group(
@@ -66,14 +66,14 @@ async def run_group(
     protocol = asyncio.StreamReaderProtocol(stream)
     pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(reading, "rb", 0))
     try:
-        with leftovers() as left:
+        with leftovers() as group_leftovers:
             if stderr is None:
                 stderr = writing if errors_too else asyncio.subprocess.DEVNULL
             try:
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     cwd=cwd,
-                    env=left.mark(env),
+                    env=group_leftovers.mark(env),
                     stdin=stdin,
                     stdout=writing,
                     stderr=stderr,
@@ -82,7 +82,9 @@ async def run_group(
                 )
             finally:
                 os.close(writing)
-            return await _wait(process, _read(stream, on_output), timeout, left, has_monitor)
+            return await _wait(
+                process, _read(stream, on_output), timeout, group_leftovers, has_monitor
+            )
     finally:
         pipe.close()
 
@@ -91,7 +93,7 @@ async def _wait(
     process: asyncio.subprocess.Process,
     reading: Coroutine[Any, Any, bool],
     timeout: float | None,
-    left: Leftovers,
+    group_leftovers: Leftovers,
     has_monitor: bool,
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
@@ -99,19 +101,21 @@ async def _wait(
     try:
         reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
-        await _finish(process, exited, reader, _GRACE_ON_CANCEL, left, has_monitor)
+        await _finish(process, exited, reader, _GRACE_ON_CANCEL, group_leftovers, has_monitor)
         raise
     left_running = False
     if reason == "exit" and not has_monitor:
         # what a monitor waits for is killed by its end, and may still be there for a moment
-        left_running = _is_alive(process.pid, exited) or bool(left.find())
+        left_running = _is_alive(process.pid, exited) or bool(group_leftovers.find())
     grace = _GRACE_ON_TIMEOUT if reason == "timeout" else _GRACE_ON_CANCEL
-    survivors = await _finish(process, exited, reader, grace, left, has_monitor)
+    still_running = await _finish(process, exited, reader, grace, group_leftovers, has_monitor)
     if not reader.cancelled() and (failure := reader.exception()):
         raise failure
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     exit_code = 128 - code if code < 0 else code
-    return ProcessExit(exit_code, reason, left_running, survivors=tuple(map(str, survivors)))
+    return ProcessExit(
+        exit_code, reason, left_running, still_running=tuple(map(str, still_running))
+    )
 
 
 async def _wait_end(
@@ -119,8 +123,8 @@ async def _wait_end(
 ) -> _StopReason:
     try:
         async with asyncio.timeout(timeout):
-            both: set[asyncio.Future[Any]] = {reader, exited}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            ends: set[asyncio.Future[Any]] = {reader, exited}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not exited.done():
                 if reader.exception() or reader.result():
                     return "stopped"
@@ -137,7 +141,7 @@ async def _finish(
     exited: asyncio.Future[int],
     reader: asyncio.Future[bool],
     grace: float,
-    left: Leftovers,
+    group_leftovers: Leftovers,
     has_monitor: bool,
 ) -> list[Process]:
     """Terminate the process group and what has left it, and kill all after `grace` seconds, or at once if cancelled
@@ -146,18 +150,18 @@ async def _finish(
         try:
             await _end_group(process.pid, exited, grace, has_monitor)
         finally:
-            survivors = await _end_leftovers(left, grace)
+            still_running = await _end_leftovers(group_leftovers, grace)
         await asyncio.wait({reader}, timeout=_FINAL_OUTPUT)
     finally:
         reader.cancel()
     await asyncio.wait({reader})
-    return survivors
+    return still_running
 
 
-async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
+async def _end_leftovers(group_leftovers: Leftovers, grace: float) -> list[Process]:
     """End what has left the group of a command that has ended. Return what cannot be ended."""
     loop = asyncio.get_running_loop()
-    running = left.find()
+    running = group_leftovers.find()
     for process in running:
         process.send(signal.SIGTERM)
         process.send(signal.SIGCONT)
@@ -169,9 +173,9 @@ async def _end_leftovers(left: Leftovers, grace: float) -> list[Process]:
                 for process in running:
                     process.send(signal.SIGKILL)
             await asyncio.sleep(_NEXT_LOOK)
-            running = left.find()
+            running = group_leftovers.find()
     except asyncio.CancelledError:
-        for process in left.find():
+        for process in group_leftovers.find():
             process.send(signal.SIGKILL)
         raise
     return running

@@ -42,22 +42,22 @@ class _Opening:
         same = next((record for record in records if self._is_same(record)), None)
         if same is None or self._may_be_known_better(same):
             return self._find(records, same)
-        here = replace(same, folder=folder_key(str(self.whereabouts.holder)))
-        self._record(here, records, replaced=[] if here == same else [same])
-        return here.project
+        current = replace(same, folder=folder_key(str(self.whereabouts.holder)))
+        self._record(current, records, replaced=[] if current == same else [same])
+        return current.project
 
     def _is_same(self, record: ProjectFolder) -> bool:
         """Return whether the folder is the recorded one, maybe by another name."""
-        where = self.whereabouts
-        if record.inode != where.inode:
+        whereabouts = self.whereabouts
+        if record.inode != whereabouts.inode:
             return False
-        if record.folder == folder_key(str(where.holder)):
+        if record.folder == folder_key(str(whereabouts.holder)):
             # without git the path is all there is, and its files may all be new
-            return not where.has_git or where.holds_since(record.seen_at.timestamp())
+            return not whereabouts.has_git or whereabouts.holds_since(record.seen_at.timestamp())
         if inode_of(Path(record.folder)) == record.inode:
             return False  # it is still there: this is a folder of another disk
         last_use = self.store.last_use(record, Path(record.folder))
-        return where.holds_since(last_use.timestamp())
+        return whereabouts.holds_since(last_use.timestamp())
 
     def _may_be_known_better(self, record: ProjectFolder) -> bool:
         """Return whether there may be a first commit by now."""
@@ -66,10 +66,10 @@ class _Opening:
 
     def _find(self, records: Sequence[ProjectFolder], same: ProjectFolder | None) -> str:
         """Find the key of a folder by its repository, and record it."""
-        where = self.whereabouts
+        whereabouts = self.whereabouts
         commit = self._first_commit()
-        holder = folder_key(str(where.holder))
-        chosen = [
+        holder = folder_key(str(whereabouts.holder))
+        returned = [
             record
             for record in records
             if record.folder == holder
@@ -77,23 +77,23 @@ class _Opening:
             and commit
             and record.first_commit == commit
         ]
-        if chosen:  # a copy that was put back
-            here = replace(chosen[0], inode=where.inode)
+        if returned:  # a copy that was put back
+            current = replace(returned[0], inode=whereabouts.inode)
         elif commit:
-            here = make_record(where, f"{_COMMIT}{commit}", KeyBasis.COMMIT, commit)
+            current = make_record(whereabouts, f"{_COMMIT}{commit}", KeyBasis.COMMIT, commit)
         elif same is not None:
-            here = replace(same, folder=holder)
+            current = replace(same, folder=holder)
         else:
-            basis = KeyBasis.REPOSITORY if where.has_git else KeyBasis.FOLDER
-            here = make_record(where, self.store.free_key(str(where.holder)), basis)
+            basis = KeyBasis.REPOSITORY if whereabouts.has_git else KeyBasis.FOLDER
+            current = make_record(whereabouts, self.store.free_key(str(whereabouts.holder)), basis)
         replaced = [
             record
             for record in records
-            if record != here and (record == same or self._is_before_git(record))
+            if record != current and (record == same or self._is_before_git(record))
         ]
-        self._record(here, records, replaced=replaced)
-        self._ask(here, [record for record in records if record not in replaced])
-        return here.project
+        self._record(current, records, replaced=replaced)
+        self._ask(current, [record for record in records if record not in replaced])
+        return current.project
 
     def _first_commit(self) -> str:
         """Return the first commit, "" if there is none, git is missing or refuses, or takes too long."""
@@ -123,7 +123,7 @@ class _Opening:
 
     def _record(
         self,
-        here: ProjectFolder,
+        current: ProjectFolder,
         records: Sequence[ProjectFolder],
         *,
         replaced: Sequence[ProjectFolder],
@@ -131,18 +131,18 @@ class _Opening:
         """Store the record in place of the replaced ones, if it is new, and take over what lies under their keys. So is
         what lies under the folder's path: it is from before there were records, or from a run that began before the key
         was found."""
-        where = self.whereabouts
-        paths = {folder_key(str(where.root)), folder_key(str(where.holder))}
+        whereabouts = self.whereabouts
+        paths = {folder_key(str(whereabouts.root)), folder_key(str(whereabouts.holder))}
         takes = {record.project for record in replaced} | {*self.store.unrecorded(sorted(paths))}
-        takes -= {here.project}
-        is_new = here not in records or bool(replaced)
+        takes -= {current.project}
+        is_new = current not in records or bool(replaced)
         if not self.database.is_read_only and (is_new or takes):
-            self.store.record(here, replaces=replaced, takes=sorted(takes))
+            self.store.record(current, replaces=replaced, takes=sorted(takes))
 
-    def _ask(self, here: ProjectFolder, others: Sequence[ProjectFolder]) -> None:
+    def _ask(self, current: ProjectFolder, others: Sequence[ProjectFolder]) -> None:
         """Ask about memory that may be this folder's, and is that of no folder that is there."""
         for record in others:
-            if record.project == here.project or not self._may_be_same(here, record):
+            if record.project == current.project or not self._may_be_same(current, record):
                 continue
             if self.store.folders_of(record.project):
                 continue
@@ -153,11 +153,14 @@ class _Opening:
                     f" `swecli playbook adopt {memory.project}` takes that over"
                 )
 
-    def _may_be_same(self, here: ProjectFolder, record: ProjectFolder) -> bool:
+    def _may_be_same(self, current: ProjectFolder, record: ProjectFolder) -> bool:
         """Return whether a record may be of this folder, though nothing proves it: it was at this path, or is renamed
         and has no git. Two repositories whose first commits differ are two projects."""
-        if here.first_commit and record.first_commit:
+        if current.first_commit and record.first_commit:
             return False
-        where = self.whereabouts
-        paths = {folder_key(str(path)) for path in (where.root, where.holder, where.root / ".git")}
-        return record.folder in paths or here.basis is record.basis is KeyBasis.FOLDER
+        whereabouts = self.whereabouts
+        paths = {
+            folder_key(str(path))
+            for path in (whereabouts.root, whereabouts.holder, whereabouts.root / ".git")
+        }
+        return record.folder in paths or current.basis is record.basis is KeyBasis.FOLDER

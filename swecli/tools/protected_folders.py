@@ -24,12 +24,12 @@ PROGRAMS_OF_ENVIRONMENTS = ("bin", "lib")  # of one that is the workspace, the o
 
 @dataclass(frozen=True, slots=True)
 class ProtectedNames:
-    """Absolute paths in the workspace, but for `judged`: workspace-relative ones of files, and of folders that are
-    protected because of what they lie in, about which a rule may say otherwise. `links` have protected names, with the
-    text that each of them holds; `repositories` are those of git that are not named `.git`."""
+    """Absolute paths in the workspace, but for `judged_names`: workspace-relative ones of files, and of folders that
+    are protected because of what they lie in, about which a rule may say otherwise. `links` have protected names, with
+    the text that each of them holds; `repositories` are those of git that are not named `.git`."""
 
     folders: tuple[str, ...]
-    judged: tuple[str, ...]
+    judged_names: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
     repositories: tuple[str, ...]
 
@@ -39,7 +39,7 @@ def find_protected_names(root: Path) -> ProtectedNames:
     and links with protected names. No list of what is worth showing leaves any out. Raises ToolError if it takes too
     long."""
     folders: list[str] = []
-    judged: list[str] = []
+    judged_names: list[str] = []
     links: list[tuple[str, str]] = []
     repositories: list[str] = []
     until = time.monotonic() + _SECONDS
@@ -66,8 +66,8 @@ def find_protected_names(root: Path) -> ProtectedNames:
                 folders.append(entry.path)
                 entries.remove(entry)
             elif entry.is_dir() or entry.is_file():
-                judged.append(relative)
-    return ProtectedNames(tuple(folders), tuple(judged), tuple(links), tuple(repositories))
+                judged_names.append(relative)
+    return ProtectedNames(tuple(folders), tuple(judged_names), tuple(links), tuple(repositories))
 
 
 def linked_places(root: Path, links: tuple[tuple[str, str], ...]) -> Iterator[str]:

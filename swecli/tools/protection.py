@@ -10,7 +10,7 @@ from threading import Lock
 from swecli.models.errors import ToolError
 from swecli.tools.guard import Guard, Writing
 from swecli.tools.guarded_files import find_protected_files
-from swecli.tools.put_back import Before, look, look_again, put_back
+from swecli.tools.put_back import StateBefore, look, look_again, put_back
 from swecli.tools.sandbox import GuardedFiles, Profile, Sandbox
 from swecli.values import dataclass
 
@@ -64,7 +64,7 @@ class _Place:
 
     root: Path
     guard: Guard
-    before: Before
+    before: StateBefore
 
     def is_allowed(self, name: str) -> bool:
         """Return whether a change of this relative path needs no question."""

@@ -24,7 +24,9 @@ _NOT_ALLOWED = (
     "no command may create what starts programs or instructs an assistant. To allow it: edit_file or write_file, which "
     "ask the user, or his rule"
 )
-_SAVED = "another program saved these while it ran, and for a moment it could write there. Look at"
+_SAVED_MEANWHILE = (
+    "another program saved these while it ran, and for a moment it could write there. Look at"
+)
 _CREATED = (
     "there are new files that start programs or instruct an assistant, or they lie elsewhere now"
 )
@@ -33,7 +35,7 @@ _FileIdentity = tuple[int, int]  # device and inode
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class StateBefore:
     """What was protected before a command: which file each path led to, and each folder around one."""
 
     guarded: GuardedFiles
@@ -41,13 +43,15 @@ class Before:
     folders: Mapping[str, _FileIdentity]
 
 
-def look(guarded: GuardedFiles) -> Before:
+def look(guarded: GuardedFiles) -> StateBefore:
     """Return what is protected now, to compare it after a command."""
     paths = _paths(guarded)
-    return Before(guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths}))
+    return StateBefore(
+        guarded, _identify_all(paths), _identify_all({_folder(path) for path in paths})
+    )
 
 
-def look_again(before: Before, now: GuardedFiles) -> Before:
+def look_again(before: StateBefore, now: GuardedFiles) -> StateBefore:
     """Return what is protected while a background command runs, after what it did was put back: also what is new, so
     that it is named once, and what the user has saved by rename. What lies elsewhere now may still come back."""
     present = look(now)
@@ -56,12 +60,12 @@ def look_again(before: Before, now: GuardedFiles) -> Before:
         is_in_its_place = present.folders.get(_folder(path)) == before.folders.get(_folder(path))
         if path not in identities or is_in_its_place:
             identities[path] = identity
-    return Before(before.guarded, identities, {**present.folders, **before.folders})
+    return StateBefore(before.guarded, identities, {**present.folders, **before.folders})
 
 
 def put_back(
     root: Path,
-    before: Before,
+    before: StateBefore,
     now: GuardedFiles,
     is_allowed: Callable[[str], bool],
     *,
@@ -73,7 +77,7 @@ def put_back(
     Returns lines for the result."""
     lines = _restore_links(root, before.guarded.links)
     lines += _restore_moved(root, before)
-    named = []
+    new_names = []
     identities = frozenset(before.identities.values())
     behind_links = {os.path.realpath(path) for path, _ in before.guarded.links}
     for path in sorted(_paths(now)):
@@ -85,22 +89,22 @@ def put_back(
         was_there = identify(path) in identities or path in behind_links
         is_redirection = path.endswith(f"/.git/{_REDIRECTION}")
         if was_there or _is_installed(path, name) or (is_job and not is_redirection):
-            named.append(name)
+            new_names.append(name)
             continue
         # no rule is about a repository by another name: it is taken for the `.git` in it
         subject = f"{name}/.git" if path in now.repositories and Path(path).name != ".git" else name
         if not is_allowed(subject):
             with suppress(OSError), _opened(root, Path(path).parent) as folder:
-                kept = _beside(name, _set_aside(Path(path), folder))
-                lines.append(f"{name} is set aside as {kept}: {_NOT_ALLOWED} edit({subject})")
-    if named:
-        lines.append(f"{_CREATED}: {', '.join(named[:_MAX_NAMED])}")
-    if saved := _find_saved(root, before, is_job=is_job):
-        lines.append(f"{_SAVED}: {', '.join(saved[:_MAX_NAMED])}")
+                backup = _beside(name, _set_aside(Path(path), folder))
+                lines.append(f"{name} is set aside as {backup}: {_NOT_ALLOWED} edit({subject})")
+    if new_names:
+        lines.append(f"{_CREATED}: {', '.join(new_names[:_MAX_NAMED])}")
+    if saved_names := _find_saved(root, before, is_job=is_job):
+        lines.append(f"{_SAVED_MEANWHILE}: {', '.join(saved_names[:_MAX_NAMED])}")
     return lines
 
 
-def _find_saved(root: Path, before: Before, *, is_job: bool) -> list[str]:
+def _find_saved(root: Path, before: StateBefore, *, is_job: bool) -> list[str]:
     """Return the names of the protected files that another program has replaced where they lie: the mount on a file
     went with that. A job writes to no repository."""
     links = dict(before.guarded.links)
@@ -128,14 +132,14 @@ def _is_something(path: str) -> bool:
     return place.is_symlink() or not place.is_dir() or bool(list_entries(path))
 
 
-def _is_in_new_repository(path: str, before: Before, now: GuardedFiles) -> bool:
+def _is_in_new_repository(path: str, before: StateBefore, now: GuardedFiles) -> bool:
     """Return whether a path belongs to a repository that is judged as a whole. One that is not named `.git` may hold
     other files, too."""
     return any(
-        path.startswith(f"{one}/")
-        and (one.endswith("/.git") or os.path.relpath(path, one) in OF_REPOSITORY)
-        and identify(one) != before.identities.get(one)
-        for one in now.repositories
+        path.startswith(f"{repository}/")
+        and (repository.endswith("/.git") or os.path.relpath(path, repository) in OF_REPOSITORY)
+        and identify(repository) != before.identities.get(repository)
+        for repository in now.repositories
     )
 
 
@@ -154,18 +158,20 @@ def _restore_links(root: Path, links: tuple[tuple[str, str], ...]) -> list[str]:
         with suppress(OSError):
             if _has_text(path, text):
                 continue
-            kept = ""
+            backup = ""
             with _opened(root, Path(path).parent) as folder:
                 if os.path.lexists(path):
-                    kept = _set_aside(Path(path), folder)
+                    backup = _set_aside(Path(path), folder)
                 os.symlink(text, Path(path).name, dir_fd=folder)
             name = os.path.relpath(path, root)
-            moved = f"; what replaced it is {_beside(name, kept)}" if kept else ""
-            lines.append(f"{name} is the link to {text} again{moved}: no command may replace it")
+            backup_note = f"; what replaced it is {_beside(name, backup)}" if backup else ""
+            lines.append(
+                f"{name} is the link to {text} again{backup_note}: no command may replace it"
+            )
     return lines
 
 
-def _restore_moved(root: Path, before: Before) -> list[str]:
+def _restore_moved(root: Path, before: StateBefore) -> list[str]:
     """Put back the protected files and folders that a command has moved away, with a folder above them, to put others
     in their place. A file that was replaced where it lies is another one by the user, since a mount kept the command
     from that. Returns a line for each."""
@@ -189,29 +195,29 @@ def _restore_moved(root: Path, before: Before) -> list[str]:
             continue
         with suppress(OSError):
             _clear_way(root, Path(path).parent)
-            kept = ""
+            backup = ""
             with (
                 _opened(root, Path(path).parent) as folder,
                 _opened(root, Path(original).parent) as source,
             ):
                 if os.path.lexists(path):
-                    kept = _set_aside(Path(path), folder)
+                    backup = _set_aside(Path(path), folder)
                 names = Path(original).name, Path(path).name
                 os.rename(*names, src_dir_fd=source, dst_dir_fd=folder)
             name = os.path.relpath(path, root)
-            replaced_by = f"; what replaced it is {_beside(name, kept)}" if kept else ""
+            replaced_by = f"; what replaced it is {_beside(name, backup)}" if backup else ""
             lines.append(f"{name} is in its place again{replaced_by}: no command may replace it")
     return lines
 
 
-def _find_places(root: Path, wanted: Collection[_FileIdentity]) -> dict[_FileIdentity, str]:
+def _find_places(root: Path, identities: Collection[_FileIdentity]) -> dict[_FileIdentity, str]:
     """Return where in the workspace these files and folders lie now."""
-    inodes = {inode for _, inode in wanted}
+    inodes = {inode for _, inode in identities}
     places: dict[_FileIdentity, str] = {}
     for _, entries in walk(str(root)):
         for entry in entries:
             identity = identify(entry.path) if entry.inode() in inodes else None
-            if identity is not None and identity in wanted:
+            if identity is not None and identity in identities:
                 places[identity] = entry.path
     return places
 
@@ -239,13 +245,13 @@ def _set_aside(path: Path, folder: int) -> str:
     number = 1
     while os.path.lexists(path.with_name(f"{path.name}.replaced-{number}")):
         number += 1
-    kept = f"{path.name}.replaced-{number}"
-    os.rename(path.name, kept, src_dir_fd=folder, dst_dir_fd=folder)
-    return kept
+    backup = f"{path.name}.replaced-{number}"
+    os.rename(path.name, backup, src_dir_fd=folder, dst_dir_fd=folder)
+    return backup
 
 
-def _beside(name: str, kept: str) -> str:
-    return str(Path(name).with_name(kept))
+def _beside(name: str, backup: str) -> str:
+    return str(Path(name).with_name(backup))
 
 
 def _folder(path: str) -> str:
@@ -278,11 +284,11 @@ def _opened(root: Path, folder: Path) -> Iterator[int]:
     """Yield a descriptor of a folder in the workspace, or in its repository, reached without following a link. Raises
     OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    top = root if folder.is_relative_to(root) else Path("/")
+    base = root if folder.is_relative_to(root) else Path("/")
     with ExitStack() as stack:
-        descriptor = os.open(top, flags)
+        descriptor = os.open(base, flags)
         stack.callback(os.close, descriptor)
-        for part in folder.relative_to(top).parts:
+        for part in folder.relative_to(base).parts:
             descriptor = os.open(part, flags, dir_fd=descriptor)
             stack.callback(os.close, descriptor)
         yield descriptor

@@ -35,7 +35,7 @@ class SourceFile:
     path: str
     name_words: tuple[str, ...]  # by which other files name it: its name, its folder's name
     definitions: Sequence[Definition] = ()
-    used: Mapping[str, int] = field(default_factory=dict)  # how often each name occurs
+    name_counts: Mapping[str, int] = field(default_factory=dict)  # how often each name occurs
     words: Collection[str] = ()  # all that occur of the words by which files are named
 
     @property
@@ -45,7 +45,7 @@ class SourceFile:
     def refers_to(self, other: SourceFile, definition: Definition) -> bool:
         """Return whether a use of the name may mean this definition in the other file: the other file is beside this
         one or named in it, by another word than that name, and so is what the definition is a part of."""
-        if definition.owner and definition.owner not in self.used:
+        if definition.owner and definition.owner not in self.name_counts:
             return False
         if other.folder == self.folder:
             return True
@@ -93,10 +93,10 @@ def _definitions_by_name(files: Iterable[SourceFile]) -> dict[str, list[Definiti
 def _shares(
     file: SourceFile, by_name: Mapping[str, Sequence[Definition]], owners: Mapping[str, SourceFile]
 ) -> _Shares:
-    own = {definition.name for definition in file.definitions}
+    own_names = {definition.name for definition in file.definitions}
     weights: dict[Definition, float] = {}
-    for name, count in file.used.items():
-        places = () if name in own else by_name.get(name, ())
+    for name, count in file.name_counts.items():
+        places = () if name in own_names else by_name.get(name, ())
         for definition in places:
             if file.refers_to(owners[definition.path], definition):
                 weights[definition] = sqrt(count) / len(places)

@@ -80,8 +80,8 @@ class LoopGuard:
         self._reply.add(current)
         before = [
             earlier.id
-            for earlier, made in zip(self._calls, self.fingerprints, strict=True)
-            if made == current
+            for earlier, earlier_fingerprint in zip(self._calls, self.fingerprints, strict=True)
+            if earlier_fingerprint == current
         ]
         self.fingerprints.append(current)
         self._calls.append(call)
@@ -127,19 +127,19 @@ class LoopGuard:
         return decision.allow
 
 
-def unchanged_notice(call: ToolCall, result: str, sent: Iterable[ApiMessage]) -> str:
-    """Return the notice that replaces a result which the request `sent` already contains in full, otherwise "". The
+def unchanged_notice(call: ToolCall, result: str, sent_messages: Iterable[ApiMessage]) -> str:
+    """Return the notice that replaces a result which the `sent_messages` already contain in full, otherwise "". The
     call has run all the same, so "unchanged" is a measured fact."""
     if call.effects.origin != "repository" or len(result) < _MIN_DUPLICATE:
         return ""
-    wanted = _canonical(call.parameters)
+    parameters = _canonical(call.parameters)
     same_calls: set[str] = set()
-    for message in sent:
+    for message in sent_messages:
         for earlier_call in calls_of(message):
             function = earlier_call["function"]
             if function["name"] != call.name:
                 continue
-            if _canonical(json.loads(function["arguments"])) == wanted:
+            if _canonical(json.loads(function["arguments"])) == parameters:
                 same_calls.add(earlier_call["id"])
         call_id = str(message.get("tool_call_id") or "")
         if call_id in same_calls and message.get("content") == result:

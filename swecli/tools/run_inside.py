@@ -22,20 +22,20 @@ OWN_ERRORS = (b"bwrap: ", b"nsenter: ")
 
 
 @dataclass(frozen=True, slots=True)
-class More:
+class FurtherAccess:
     """What a program may in the sandbox that a command may not: reach the `network` of the machine, get variables of
-    `env` that may be secrets, read what lies outside the workspace at the absolute paths of `shown`, write to the
-    existing folders `written`, also where these are swecli's own, and, while the user works, too, to repositories
+    `env` that may be secrets, read what lies outside the workspace at the absolute paths of `readable`, write to the
+    existing folders `writable`, also where these are swecli's own, and, while the user works, too, to repositories
     (`commits`)."""
 
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
-    shown: Sequence[str] = ()
-    written: Sequence[str] = ()
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
     commits: bool = False
 
 
-NOTHING_MORE = More()
+NO_FURTHER_ACCESS = FurtherAccess()
 
 
 async def run_inside(
@@ -49,7 +49,7 @@ async def run_inside(
     on_output: Callable[[bytes], None],
     pass_fds: Collection[int] = (),
     watch: Watch | None = None,
-    more: More = NOTHING_MORE,
+    access: FurtherAccess = NO_FURTHER_ACCESS,
     on_note: Callable[[str], None] | None = None,
     stdin: int = asyncio.subprocess.DEVNULL,
     stderr: int | None = None,
@@ -57,12 +57,12 @@ async def run_inside(
     """Run a program in the workspace of an active sandbox, like `run_group`. A mount protects only what exists, where
     it lies: what the program did to protected files and folders in other ways is put back, also if it is cancelled, and
     `on_output`, or `on_note` if it is given, gets a line for each at the end. That of a background command has a
-    `watch`, by which it is looked at before. `more` is what it may beside a command. Raises ToolError if the workspace
-    cannot be listed or no sandbox can be made, OSError and CancelledError."""
+    `watch`, by which it is looked at before. `access` is what it may beside a command. Raises ToolError if the
+    workspace cannot be listed or no sandbox can be made, OSError and CancelledError."""
     is_job = watch is not None
     for _ in range(TRIES):
         guarded, options = await asyncio.to_thread(
-            _prepare, sandbox, guard, profile, env, more, is_job=is_job
+            _prepare, sandbox, guard, profile, env, access, is_job=is_job
         )
         protection = Protection(sandbox, guard, profile, env, guarded, is_job=is_job)
         if watch is not None:
@@ -71,14 +71,14 @@ async def run_inside(
         try:
             with (
                 sandbox.confine(
-                    options, argv, env, profile=profile, network=more.network
+                    options, argv, env, profile=profile, network=access.network
                 ) as confined,
                 _covering(sandbox, guarded, confined),
             ):
                 end = await run_group(
                     confined.argv,
                     cwd=sandbox.root,
-                    env={**confined.env, **more.env},
+                    env={**confined.env, **access.env},
                     timeout=timeout,
                     on_output=output.add,
                     pass_fds=(*confined.descriptors, *pass_fds),
@@ -149,18 +149,18 @@ def _prepare(
     guard: Guard,
     profile: Profile,
     env: Mapping[str, str],
-    more: More,
+    access: FurtherAccess,
     *,
     is_job: bool,
 ) -> tuple[GuardedFiles, list[str]]:
     guarded = find_guarded_files(guard, env, profile)
-    if more.shown:
-        guarded = replace(guarded, opened=(*guarded.opened, *more.shown))
-    has_closed_repositories = is_job and not more.commits
+    if access.readable:
+        guarded = replace(guarded, opened=(*guarded.opened, *access.readable))
+    has_closed_repositories = is_job and not access.commits
     return guarded, sandbox.options(
         profile,
         guarded,
         has_closed_repositories=has_closed_repositories,
-        network=more.network,
-        written=more.written,
+        network=access.network,
+        writable=access.writable,
     )

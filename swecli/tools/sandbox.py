@@ -143,19 +143,20 @@ class Confined:
 
 class Sandbox:
     """The sandbox of a run's commands. Whether there is one is found out when it is first needed. `setting` is "auto",
-    "required" or "off"; `own` are folders of swecli itself, which commands do not see but for those of `plugins`."""
+    "required" or "off"; `folders_of_swecli` are folders of swecli itself, which commands do not see but for those of
+    `plugins`."""
 
     def __init__(
         self,
         setting: str,
         root: Path,
         environ: Mapping[str, str] | None,
-        own: Iterable[Path] = (),
+        folders_of_swecli: Iterable[Path] = (),
         plugins: Iterable[Path] = (),
     ) -> None:
         self.root = root.resolve()
         self._setting = setting
-        self._own = tuple(own)
+        self._folders_of_swecli = tuple(folders_of_swecli)
         self._plugins = tuple(map(str, plugins))
         self._channels = OutsideChannels()
         self._remove_private: weakref.finalize[..., Sandbox] | None = None
@@ -165,18 +166,20 @@ class Sandbox:
     def of(cls, start: Start) -> Sandbox:
         """Return the sandbox for the folder and the settings of a run."""
         paths = start.paths
-        own = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
+        folders_of_swecli = dict.fromkeys((paths.config, paths.data, paths.state, paths.cache))
         plugins: list[Path] = []
         if may_have_plugins(paths):
             # late: few have plug-ins
             from swecli.config.plugins import read_plugins
 
             plugins = [plugin.root for plugin in read_plugins(paths).plugins]
-        return cls(start.settings.sandbox, start.cwd, start.environ, own, plugins)
+        return cls(start.settings.sandbox, start.cwd, start.environ, folders_of_swecli, plugins)
 
     def for_folder(self, folder: Path) -> Sandbox:
         """Return a sandbox of the same settings for commands in another folder."""
-        return Sandbox(self._setting, folder, self._environ, self._own, map(Path, self._plugins))
+        return Sandbox(
+            self._setting, folder, self._environ, self._folders_of_swecli, map(Path, self._plugins)
+        )
 
     @property
     def is_active(self) -> bool:
@@ -204,7 +207,7 @@ class Sandbox:
         return f"The setting sandbox is required, and there is none: {self.problem}."
 
     @property
-    def missing(self) -> str:
+    def outside_reason(self) -> str:
         """Why commands run outside a sandbox, "" if they run in it, or not at all."""
         return "" if self.refusal else self.problem
 
@@ -225,8 +228,8 @@ class Sandbox:
             else ""
         )
         program = f"{version_of(self._program)} ({self._program})"
-        own = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
-        but = f" but for {own}, from which swecli runs" if own else ""
+        names = ", ".join(os.path.relpath(path, self.root) for path in own_folders(self.root))
+        but = f" but for {names}, from which swecli runs" if names else ""
         return f"{program}: no network, writes only in this folder{but}{unfiltered}{alone}{fixed}"
 
     def options(
@@ -236,11 +239,11 @@ class Sandbox:
         *,
         has_closed_repositories: bool = False,
         network: bool = False,
-        written: Sequence[str] = (),
+        writable: Sequence[str] = (),
     ) -> list[str]:
         """Return what a command in the sandbox may see and write, as options of bubblewrap. With
         `has_closed_repositories` it does not write to any `.git`; with `network` it reaches that of the machine, and it
-        may write to the folders `written`. Looks at many files: not for the event loop."""
+        may write to the folders `writable`. Looks at many files: not for the event loop."""
         guarded = guarded.everywhere()
         shared = [_SHARE] if network else self._share_network()
         options = [*namespaces(), *shared, *system(), *self._temporary_folders()]
@@ -248,11 +251,11 @@ class Sandbox:
             options += _names_of_hosts()
         options += self._home_folders(profile, guarded)
         options += self._workspace(profile, guarded, has_closed_repositories)
-        places = (*self._plugins, *written)
+        places = (*self._plugins, *writable)
         options += _hide([*self._hidden_outside(guarded), *guarded.hidden], places)
         for path in self._plugins:
             options += ["--ro-bind-try", path, path]
-        for path in written:
+        for path in writable:
             options += ["--bind", path, path]
         for folder in self._homes:
             options += ["--remount-ro", folder]  # last, as below
@@ -282,13 +285,13 @@ class Sandbox:
             if _SHARE in options and not network:
                 assert self._network is not None, "it was prepared with the options"
                 command = self._network.enter(command)
-            own = self._environment(env, profile)
-            yield Confined(command, own, (*descriptors, writing), reading)
+            environment = self._environment(env, profile)
+            yield Confined(command, environment, (*descriptors, writing), reading)
 
     def misses_home(self, output: str) -> bool:
         """Return whether a command reports, in the words of the system, that something at home is not there."""
-        missing = [line for line in output.splitlines() if os.strerror(errno.ENOENT) in line]
-        return any(f"{home}/" in line for line in missing for home in self._homes)
+        error_lines = [line for line in output.splitlines() if os.strerror(errno.ENOENT) in line]
+        return any(f"{home}/" in line for line in error_lines for home in self._homes)
 
     def close(self) -> None:
         """Remove what commands wrote to /tmp, and end their network. No command may run any more."""
@@ -353,9 +356,13 @@ class Sandbox:
         return frozenset(names)
 
     def _environment(self, env: Mapping[str, str], profile: Profile) -> dict[str, str]:
-        kept = {name: value for name, value in env.items() if name not in self._secret_names}
-        kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
-        return reading_environment(kept, _TEMPORARY[0]) if profile == "read-only" else kept
+        environment = {name: value for name, value in env.items() if name not in self._secret_names}
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), _TEMPORARY[0])
+        return (
+            reading_environment(environment, _TEMPORARY[0])
+            if profile == "read-only"
+            else environment
+        )
 
     def _temporary_folders(self) -> list[str]:
         options: list[str] = []
@@ -449,18 +456,18 @@ class Sandbox:
 
     def _own_repositories(self, guarded: GuardedFiles) -> list[str]:
         """Return the folders of repositories in which a user works, without those that only look like one."""
-        used = repository_folders(self.root)
+        repository_paths = repository_folders(self.root)
         return [
             path
             for path in guarded.repositories
-            if _is_folder(path) and (path in used or path.endswith("/.git"))
+            if _is_folder(path) and (path in repository_paths or path.endswith("/.git"))
         ]
 
     def _above_own(self, guarded: GuardedFiles) -> list[str]:
         """Return the folders in the workspace above those that swecli runs from, but for what is protected: there, a
         mount of its own for a folder would let commands write to it again."""
         protected = frozenset(guarded.protected)
-        above = [folder for own in own_folders(self.root) for folder in own.parents]
+        above = [folder for own_folder in own_folders(self.root) for folder in own_folder.parents]
         folders = []
         for folder in dict.fromkeys(above):
             is_protected = not protected.isdisjoint(map(str, (folder, *folder.parents)))
@@ -482,17 +489,17 @@ class Sandbox:
         added = [each.folder.path for each in guarded.added]
         visible = (str(self.root), *self._programs, *self._caches, *guarded.opened, *added)
         replaced = (*_REPLACED, *self._homes)
-        candidates = [*self._own, *_secrets_at_home(home), *_closed_settings()]
+        candidates = [*self._folders_of_swecli, *_secrets_at_home(home), *_closed_settings()]
         own_process = self._network.process if self._network is not None else 0
         candidates += self._channels.find((str(self.root), *guarded.opened, *added), own_process)
-        hidden = []
+        hidden_paths = []
         for path in candidates:
             real = path.resolve()
             if self.root.is_relative_to(real):
                 continue  # the user chose to work in it
             if _is_below(str(real), visible) or not _is_below(str(real), replaced):
-                hidden.append(str(real))
-        return hidden
+                hidden_paths.append(str(real))
+        return hidden_paths
 
 
 def looks_read_only(output: str) -> bool:
@@ -528,12 +535,12 @@ def repository_folders(root: Path) -> list[str]:
     if link.is_dir():
         return [str(link)]
     try:
-        own = Path(_read_line(link).removeprefix("gitdir:").strip())
-        is_answered = Path(_read_line(own / "gitdir")) == link
-        common = own / _read_line(own / "commondir")
+        git_folder = Path(_read_line(link).removeprefix("gitdir:").strip())
+        is_answered = Path(_read_line(git_folder / "gitdir")) == link
+        common = git_folder / _read_line(git_folder / "commondir")
     except (OSError, ValueError):
         return []
-    return [os.path.realpath(common), os.path.realpath(own)] if is_answered else []
+    return [os.path.realpath(common), os.path.realpath(git_folder)] if is_answered else []
 
 
 def _read_line(path: Path) -> str:

@@ -39,12 +39,12 @@ def visible_files(
     """Return the files of `files_below` without those that an ignore file of the assistant names; all of them if one
     names the folder, which the user has then approved. Raises ToolError like `files_below`."""
     files = files_below(root, start, environ, seconds)
-    own = own_ignore_files(root)
-    if not own or when_ignored(root, start):
+    ignore_files = own_ignore_files(root)
+    if not ignore_files or when_ignored(root, start):
         return files
     # a line of a .gitignore can include again what an ignore file of ours leaves out
     env = child_environment(environ)
-    named_by_none = list_tree(root, env, ignore_files=own, start=start)
+    named_by_none = list_tree(root, env, ignore_files=ignore_files, start=start)
     return [path for path in files if path in named_by_none]
 
 
@@ -129,9 +129,12 @@ def _read_ignore_file(file: Path) -> bytes:
 
 def _check_git_ignores(root: Path) -> None:
     """Raise ToolError if an ignore file of git, here or above, would make ripgrep wait or fill the memory."""
-    top = project_root(root)
-    folders = [folder for folder in (root, *root.parents) if folder.is_relative_to(top)]
-    for file in [*(folder / ".gitignore" for folder in folders), top / ".git" / "info" / "exclude"]:
+    git_root = project_root(root)
+    folders = [folder for folder in (root, *root.parents) if folder.is_relative_to(git_root)]
+    for file in [
+        *(folder / ".gitignore" for folder in folders),
+        git_root / ".git" / "info" / "exclude",
+    ]:
         _check_git_ignore(file, file.name)
 
 
@@ -143,9 +146,9 @@ def check_ignores_below(folder: Path) -> None:
     are looked through too, because any ignore file may include them again."""
     _check_git_ignores(folder)
     until = time.monotonic() + _TREE_SECONDS
-    waiting = [folder]
-    while waiting and time.monotonic() < until:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+    pending = [folder]
+    while pending and time.monotonic() < until:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
             for entry in entries:
                 path = Path(entry.path)
                 if entry.name == ".gitignore":
@@ -154,7 +157,7 @@ def check_ignores_below(folder: Path) -> None:
                     exclude = path / "info" / "exclude"
                     _check_git_ignore(exclude, str(exclude.relative_to(folder)))
                 elif entry.is_dir(follow_symlinks=False) and entry.name not in _VERSION_CONTROL:
-                    waiting.append(path)
+                    pending.append(path)
 
 
 def _check_git_ignore(file: Path, name: str) -> None:
@@ -192,7 +195,7 @@ def list_tree(
     argv += [f"--iglob=!{pattern}" for pattern in ("**/.git/objects/**", *excluding)]
     argv += ["--", start if start == "." else f"./{start}"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             argv,
             cwd=root,
             env=dict(environ),
@@ -203,7 +206,7 @@ def list_tree(
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(f"Listing the files took longer than {_TREE_SECONDS:g} s.") from error
-    return {os.fsdecode(name).removeprefix("./") for name in done.stdout.split(b"\0") if name}
+    return {os.fsdecode(name).removeprefix("./") for name in process.stdout.split(b"\0") if name}
 
 
 def own_ignore_files(root: Path) -> list[Path]:

@@ -38,7 +38,7 @@ class SharedNetwork:
         self.close()
         try:
             self._hold()
-            tried = subprocess.run(
+            process = subprocess.run(
                 self.enter([str(self._bubblewrap), "--unshare-all", "--share-net", "--ro-bind"])
                 + ["/", "/", "--", "/bin/sh", "-c", ":"],
                 stdin=subprocess.DEVNULL,
@@ -49,10 +49,10 @@ class SharedNetwork:
         except (OSError, ValueError, ToolError, subprocess.TimeoutExpired) as error:
             self.close()
             return str(error)
-        if tried.returncode == 0:
+        if process.returncode == 0:
             return ""
         self.close()
-        return error_of(tried.stderr, tried.returncode)
+        return error_of(process.stderr, process.returncode)
 
     @property
     def process(self) -> int:

@@ -85,14 +85,14 @@ class Surroundings:
         self._git = state
         branch = one_line(state.branch) or "none, a detached commit"
         yield SituationNote(Label.GIT_BRANCH, branch)
-        count = len(state.changed)
+        count = len(state.changed_entries)
         status = [f"{count} changed or new files" if count else "clean"]
         if state.operation:
             status.insert(0, f"{one_line(state.operation)} waits to be continued or aborted")
         if state.conflicts:
-            named = ", ".join(write_name(name) for name in state.conflicts[:_MAX_CONFLICTS])
+            names = ", ".join(write_name(name) for name in state.conflicts[:_MAX_CONFLICTS])
             more = len(state.conflicts) - _MAX_CONFLICTS
-            status.append(f"conflicts in {named}" + (f" and {more} more" if more > 0 else ""))
+            status.append(f"conflicts in {names}" + (f" and {more} more" if more > 0 else ""))
         yield SituationNote(Label.GIT_STATUS, "; ".join(status))
         if state.subjects:
             quoted = [f'"{truncate(one_line(line), _MAX_SUBJECT)}"' for line in state.subjects]

@@ -86,8 +86,10 @@ class TagReading:
             case {"defined": list(rows), "used": dict(used), "words": list(words)}:
                 definitions = [Definition(path, *row) for row in rows]
                 names = {intern(name): count for name, count in used.items()}
-                own = name_words(path)
-                self.files.append(SourceFile(path, own, definitions, names, frozenset(words)))
+                path_words = name_words(path)
+                self.files.append(
+                    SourceFile(path, path_words, definitions, names, frozenset(words))
+                )
         self._count += 1
 
     def _add_problem(self, reason: str) -> None:

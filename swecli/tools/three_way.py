@@ -18,10 +18,12 @@ class Merged:
     overlapping: tuple[LineRange, ...] = ()
 
 
-def apply_changes(base: str, changed: str, changes: Sequence[LineRange], present: str) -> Merged:
-    """Make `changes`, which lead from `base` to `changed` and are given in order, in the present text, which was made
-    from `base` as well."""
-    wanted = split_into_lines(changed)
+def apply_changes(
+    base: str, changed_text: str, changes: Sequence[LineRange], present: str
+) -> Merged:
+    """Make `changes`, which lead from `base` to `changed_text` and are given in order, in the present text, which was
+    made from `base` as well."""
+    changed_lines = split_into_lines(changed_text)
     lines = split_into_lines(present)
     others = changed_ranges(split_into_lines(base), lines)
     overlapping = [change for change in changes if any(_overlap(change, other) for other in others)]
@@ -32,16 +34,16 @@ def apply_changes(base: str, changed: str, changes: Sequence[LineRange], present
     for change in changes:
         start = change.i1 + _growth_before(change, others) + grown
         end = start + change.i2 - change.i1
-        lines[start:end] = wanted[change.j1 : change.j2]
+        lines[start:end] = changed_lines[change.j1 : change.j2]
         places.append(start + 1)
         grown += (change.j2 - change.j1) - (change.i2 - change.i1)
     return Merged("".join(lines), tuple(places))
 
 
-def merge(base: str, changed: str, present: str) -> Merged:
-    """Make all changes from `base` to `changed` in the present text."""
-    changes = changed_ranges(split_into_lines(base), split_into_lines(changed))
-    return apply_changes(base, changed, changes, present)
+def merge(base: str, changed_text: str, present: str) -> Merged:
+    """Make all changes from `base` to `changed_text` in the present text."""
+    changes = changed_ranges(split_into_lines(base), split_into_lines(changed_text))
+    return apply_changes(base, changed_text, changes, present)
 
 
 def _overlap(change: LineRange, other: LineRange) -> bool:

@@ -29,21 +29,21 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
         target.pop("description", None)
         return _plain(target, definitions)
 
-    kept = dict(node)
-    kept.pop("title", None)
-    if kept.get("default", "") is None:
-        del kept["default"]
+    schema = dict(node)
+    schema.pop("title", None)
+    if schema.get("default", "") is None:
+        del schema["default"]
     if node.get("type") == "object":
-        kept.pop("description", None)
+        schema.pop("description", None)
 
-    if "properties" in kept:
-        properties = kept["properties"].items()
-        kept["properties"] = {name: _plain(prop, definitions) for name, prop in properties}
-    if isinstance(kept.get("items"), dict):
-        kept["items"] = _plain(kept["items"], definitions)
-    options = [option for option in kept.pop("anyOf", []) if option.get("type") != "null"]
+    if "properties" in schema:
+        properties = schema["properties"].items()
+        schema["properties"] = {name: _plain(prop, definitions) for name, prop in properties}
+    if isinstance(schema.get("items"), dict):
+        schema["items"] = _plain(schema["items"], definitions)
+    options = [option for option in schema.pop("anyOf", []) if option.get("type") != "null"]
     if len(options) == 1:
-        kept |= _plain(options[0], definitions)
+        schema |= _plain(options[0], definitions)
     elif options:
-        kept["anyOf"] = [_plain(option, definitions) for option in options]
-    return kept
+        schema["anyOf"] = [_plain(option, definitions) for option in options]
+    return schema

@@ -28,7 +28,7 @@ def toolchains_below(
     name. What this user may not see is left out, since no sandbox can show it."""
     # a folder of programs whose neighbours are the user's own files
     apart = (*places, str(Path(environ.get("HOME", "/"), ".local")))
-    on_path = {Path(name).resolve() for name in _named(environ, "PATH")}
+    on_path = {Path(name).resolve() for name in _variable_places(environ, "PATH")}
     folders = set(on_path)
     for folder in on_path:
         if not folder.is_relative_to(root):  # a stranger's links could name any folder
@@ -39,7 +39,7 @@ def toolchains_below(
     for name in _ENVIRONMENTS:
         folders |= _places_of_environment(root / name, apart)
     for name in _VARIABLES:
-        folders |= {Path(path).resolve() for path in _named(environ, name)}
+        folders |= {Path(path).resolve() for path in _variable_places(environ, name)}
     folders |= {Path(environ.get("HOME", "/"), name).resolve() for name in _USUAL}
     visible = (path for path in folders if _is_below(places, path) and not _holds_one(path, places))
     return tuple(sorted(str(path) for path in visible if _may_see(path)))
@@ -52,16 +52,18 @@ def places_of(path: Path, environ: Mapping[str, str]) -> set[Path]:
     home = environ.get("HOME", "/")
     apart = ("/tmp", "/var/tmp", "/home", "/root", home, str(Path(home, ".local")))
     if path.is_dir():
-        found = {path.resolve()}
+        places = {path.resolve()}
     elif path.exists():
-        found = {_with_neighbours(folder, apart) for folder in (path.parent, path.resolve().parent)}
-        found |= _places_of_environment(path.parent.parent, apart)
+        places = {
+            _with_neighbours(folder, apart) for folder in (path.parent, path.resolve().parent)
+        }
+        places |= _places_of_environment(path.parent.parent, apart)
     else:
         return set()
-    return {place.resolve() for place in found if not _holds_one(place.resolve(), apart)}
+    return {place.resolve() for place in places if not _holds_one(place.resolve(), apart)}
 
 
-def _named(environ: Mapping[str, str], variable: str) -> list[str]:
+def _variable_places(environ: Mapping[str, str], variable: str) -> list[str]:
     """Return the absolute paths in a variable."""
     parts = environ.get(variable, "").split(os.pathsep)
     return [part for part in parts if part.startswith("/")]

@@ -55,9 +55,9 @@ def check_addresses(host: str, addresses: Iterable[str], environ: Mapping[str, s
         return
     blocked = find_private(addresses)
     if blocked:
-        named = host if host == blocked else f"{host} ({blocked})"
+        label = host if host == blocked else f"{host} ({blocked})"
         raise ToolError(
-            f"{named} is an address of this machine or its network: not fetched. The user can allow such addresses by "
+            f"{label} is an address of this machine or its network: not fetched. The user can allow such addresses by "
             f"starting swecli with {ALLOW_PRIVATE}=1."
         )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 MAX_BYTES = 2_000_000
 _MAX_REDIRECTS = 5
-_MOVED = (301, 302, 303, 307, 308)
+_REDIRECTS = (301, 302, 303, 307, 308)
 _HEADERS = (("User-Agent", "swecli"), ("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"))
 # window bits of zlib: of a gzip file, of its own format and of the bare stream that some servers send as deflate
 _PACKED = {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}
@@ -96,15 +96,15 @@ async def _follow(request: WebRequest, environ: Mapping[str, str]) -> Page:
             headers = [("Host", urlsplit(url).netloc), *_HEADERS, *request.headers]
             async with pool.stream("GET", url, headers=headers) as response:
                 answer_headers = _decode_headers(response.headers)
-                if response.status not in _MOVED or "location" not in answer_headers:
+                if response.status not in _REDIRECTS or "location" not in answer_headers:
                     name = _without_secret(url, request)
                     page = await _read_page(name, response, answer_headers)
                     return replace(page, url=name, status=response.status)
                 url, new_host = normalize_url(urljoin(url, answer_headers["location"]))
                 if new_host != request.host:
-                    to = _without_secret(url, request)
+                    target = _without_secret(url, request)
                     raise ToolError(
-                        f"The page redirects to another host: {to}. Fetch that URL if it is needed."
+                        f"The page redirects to another host: {target}. Fetch that URL if it is needed."
                     )
     raise ToolError(f"The page redirects more than {_MAX_REDIRECTS} times.")
 

@@ -77,21 +77,21 @@ class _Player:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelChunk]:
         """Stream the reply to a request. Raises nothing."""
         text, call = self._reply(request)
-        written = truncate(text, _TOKEN_CHARACTERS * min(request.max_tokens or 4_096, 4_096))
-        for piece in filter(None, _PIECE.findall(written)):
+        answer_text = truncate(text, _TOKEN_CHARACTERS * min(request.max_tokens or 4_096, 4_096))
+        for piece in filter(None, _PIECE.findall(answer_text)):
             await asyncio.sleep(0)
             yield ModelChunk(text=piece)
         arguments = json.dumps(call.arguments, ensure_ascii=False) if call else ""
         if call:
             call_id = f"call_{secrets.token_hex(6)}"
             yield ModelChunk(call=CallDelta(0, call_id, call.tool, arguments))
-        sent = json.dumps(request.messages, default=str, ensure_ascii=False)
+        request_text = json.dumps(request.messages, default=str, ensure_ascii=False)
         usage = Usage(
-            input=-(-len(sent) // _TOKEN_CHARACTERS),
-            output=-(-(len(written) + len(arguments)) // _TOKEN_CHARACTERS),
+            input=-(-len(request_text) // _TOKEN_CHARACTERS),
+            output=-(-(len(answer_text) + len(arguments)) // _TOKEN_CHARACTERS),
         )
         stop: StopReason = "tool_calls" if call else "stop"
-        if written != text:
+        if answer_text != text:
             stop = "length"
         yield ModelChunk(usage=usage, cost=0.0, stop=stop)
 

@@ -63,30 +63,30 @@ class TurnHistory:
         root: Path,
         environ: Mapping[str, str],
         jobs: Jobs,
-        own: Iterable[Path],
+        folders_of_swecli: Iterable[Path],
     ) -> TurnHistory | None:
         """Return the history of a workspace, with versions of files beside the database, or None if the database is in
-        memory. Its `recorder` is for the calls that change files. `own` are folders of swecli itself, which are not
-        recorded."""
+        memory. Its `recorder` is for the calls that change files. `folders_of_swecli` are folders of swecli itself,
+        which are not recorded."""
         database = sessions.database
         if database.path is None:
             return None
-        excluded = [str(database.path.absolute()), *(f"{folder}/" for folder in own)]
+        excluded = [str(database.path.absolute()), *(f"{folder}/" for folder in folders_of_swecli)]
         versions = FileVersions(root, versions_folder(database.path), environ, excluded)
         return cls(sessions, versions, ChangeRecorder(sessions, versions, jobs), jobs)
 
     def turns(self) -> list[tuple[int, str]]:
         """Return the numbers of the session's turns, newest first, each with its query and its changes in a line."""
         session = self._sessions.session
-        changed: dict[int, list[str]] = {}
+        names_by_turn: dict[int, list[str]] = {}
         self._sessions.load_back_to(1)
         for change in self._changes.load(session, 1):
-            changed.setdefault(change.interaction, []).append(self.relative(change.path))
+            names_by_turn.setdefault(change.interaction, []).append(self.relative(change.path))
         for applied in reversed(
             self._sessions.playbook.deltas_of_turns(session, 1, session.interactions)
         ):
             if not applied.undone and applied.delta.interaction:
-                changed.setdefault(applied.delta.interaction, []).extend(applied.touched)
+                names_by_turn.setdefault(applied.delta.interaction, []).extend(applied.touched)
         queries = {
             message.interaction: message.content
             for message in reversed(session.messages)
@@ -95,8 +95,8 @@ class TurnHistory:
         turns: list[tuple[int, str]] = []
         for number, query in sorted(queries.items(), reverse=True):
             parts = [f"T{number}", " ".join(query.split())[:60]]
-            if number in changed:
-                parts.append(join_names(changed[number]))
+            if number in names_by_turn:
+                parts.append(join_names(names_by_turn[number]))
             turns.append((number, " · ".join(parts)))
         return turns
 
@@ -153,7 +153,7 @@ class TurnHistory:
                 raise BadInput(
                     f"Nothing was redone: {self.relative(change.path)} was changed in the same place since."
                 )
-            plan.ready.append(back)
+            plan.ready_changes.append(back)
         return step, plan
 
     def _prepare(self) -> None:
@@ -173,19 +173,19 @@ class TurnHistory:
         """Undo the turns from `first` on. Raises BadInput, also if there are conflicts and `overwrite` is None, and
         StoreError; then nothing has changed."""
         files = plan if "files" in parts else RestorePlan()
-        chosen = self._choose(files, overwrite)
+        chosen_changes = self._choose(files, overwrite)
         facts = self._retained_facts(first) if "conversation" in parts else []
         standing = self._find_standing(first)
         earlier = dict.fromkeys(
-            undone.piece
-            for undone in self._changes.load_pieces(self._sessions.session)
-            if undone.change.key in files.paths
+            piece_change.piece
+            for piece_change in self._changes.load_pieces(self._sessions.session)
+            if piece_change.change.key in files.paths
         )
         step = self._sessions.undo.begin_undo(
             self._sessions.session,
             first,
             parts,
-            chosen,
+            chosen_changes,
             [*files.paths],
             facts,
             [str(line) for line in standing],
@@ -194,9 +194,9 @@ class TurnHistory:
 
     def redo(self, step: UndoStep, plan: RestorePlan, overwrite: bool | None = None) -> UndoResult:
         """Revert that undo. Raises BadInput and StoreError like `undo`."""
-        chosen = self._choose(plan, overwrite)
-        begun = self._sessions.undo.begin_redo(self._sessions.session, step, chosen)
-        result = self._complete(begun, plan)
+        chosen_changes = self._choose(plan, overwrite)
+        begun_step = self._sessions.undo.begin_redo(self._sessions.session, step, chosen_changes)
+        result = self._complete(begun_step, plan)
         if step.is_piece:
             _require_files(result, "Nothing was redone")
         return result
@@ -209,18 +209,22 @@ class TurnHistory:
                 f"Changed outside this session, nothing was undone: {names}.",
                 "Undo it at a terminal.",
             )
-        return [*plan.ready, *(plan.conflicts if overwrite else ())]
+        return [*plan.ready_changes, *(plan.conflicts if overwrite else ())]
 
     def _complete(self, step: UndoStep, plan: RestorePlan) -> UndoResult:
         """Restore the files of a stored step, and report it."""
         restored, problem = self._restore(step)
-        tried = {change.path for change in restored.changes} | restored.failed.keys()
-        kept = [self.relative(change.path) for change in plan.conflicts if change.path not in tried]
+        tried_paths = {change.path for change in restored.changes} | restored.failed.keys()
+        kept_paths = [
+            self.relative(change.path)
+            for change in plan.conflicts
+            if change.path not in tried_paths
+        ]
         lines: list[str] = []
-        if kept:
-            lines.append(f"not restored, changed outside this session: {', '.join(kept)}")
+        if kept_paths:
+            lines.append(f"not restored, changed outside this session: {', '.join(kept_paths)}")
         lines += self._describe_failed(plan.unrecoverable | restored.failed)
-        lines += [f"a playbook change is not reverted: {reason}" for reason in step.refused]
+        lines += [f"a playbook change is not reverted: {reason}" for reason in step.refusals]
         if problem:
             lines.append(problem)
         return UndoResult(step, [self.relative(change.path) for change in restored.changes], lines)
@@ -279,11 +283,11 @@ class TurnHistory:
         restored, problem = self._restore(step)
         command = "/undo" if step.stage == "undoing" else "/redo"
         files = [self.relative(change.path) for change in restored.changes]
-        named = f" · files: {join_names(files)}" if files else ""
+        files_note = f" · files: {join_names(files)}" if files else ""
         end = "finished now"
         if step.is_piece and restored.failed:
             end = "dropped: it changed nothing"
-        lines = [f"a {command} that was cut off is {end}{named}"]
+        lines = [f"a {command} that was cut off is {end}{files_note}"]
         lines += self._describe_failed(restored.failed)
         return [*lines, problem] if problem else lines
 
@@ -301,7 +305,7 @@ class TurnHistory:
     def _written_by_jobs(self, first: int) -> list[LastingChange]:
         """Return what background commands wrote in the turns from `first` on, and no undo of a piece took back."""
         session = self._sessions.session
-        undone = {
+        piece_change = {
             piece.change.path: piece.change.key
             for piece in self._changes.load_pieces(session)
             if not piece.piece.hunk
@@ -311,7 +315,7 @@ class TurnHistory:
                 "job", self.relative(change.path), "", str(change.job), change.interaction
             )
             for change in self._changes.load(session, first)
-            if change.job and undone.get(change.path, 0) < change.key
+            if change.job and piece_change.get(change.path, 0) < change.key
         ]
 
     def _retained_facts(self, first: int) -> list[RetainedFact]:
@@ -324,8 +328,8 @@ class TurnHistory:
             if message.interaction < first
             for fact in extract_facts(message)
         }
-        kept = {key for key, fact in session.context.facts.items() if fact.interaction < first}
-        return [fact for key, fact in facts.items() if key not in kept and fact.text]
+        kept_keys = {key for key, fact in session.context.facts.items() if fact.interaction < first}
+        return [fact for key, fact in facts.items() if key not in kept_keys and fact.text]
 
     def query(self, number: int) -> str:
         """Return the query of a turn, "" if it is not stored."""

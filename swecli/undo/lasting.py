@@ -180,9 +180,9 @@ class _Repository:
 
     def _staged(self) -> list[str]:
         """Return the files whose entry in the index is still that of the turns, by their paths from the workspace."""
-        top = project_root(self.root)
+        root = project_root(self.root)
         return [
-            os.path.relpath(top / change.name, self.root)
+            os.path.relpath(root / change.name, self.root)
             for change in self.changes
             if change.kind == "index" and self.present.index.get(change.name, "") == change.after
         ]

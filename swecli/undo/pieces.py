@@ -18,7 +18,7 @@ from swecli.text import one_line
 from swecli.text_files import TextFile
 from swecli.tools.three_way import apply_changes, merge, reverse
 from swecli.undo.turn_files import (
-    UNDONE,
+    TAKEN_BACK,
     NumberedHunk,
     Run,
     TurnFile,
@@ -73,7 +73,7 @@ class PiecePlanner:
             self._require_changeable(each, file)
         if file.is_undone:
             raise BadInput(
-                _refusal(f"{file.name} is {UNDONE} already"), "/redo reverts the last undo"
+                _refusal(f"{file.name} is {TAKEN_BACK} already"), "/redo reverts the last undo"
             )
         place = 0
         if number:
@@ -97,14 +97,20 @@ class PiecePlanner:
         are reverted with them, those of earlier turns stay."""
         joined = JoinedChanges(list(changes))
         reverted = {change.key for change in changes}
-        reverted |= {undone.change.key for undone in taken_back if undone.piece.turn >= first}
-        for path in dict.fromkeys(undone.change.path for undone in taken_back):
-            own = [change for change in changes if change.path == path]
-            pieces = [undone for undone in taken_back if undone.change.path == path]
-            if not own or pieces[-1].change.key < own[0].key:
+        reverted |= {
+            piece_change.change.key
+            for piece_change in taken_back
+            if piece_change.piece.turn >= first
+        }
+        for path in dict.fromkeys(piece_change.change.path for piece_change in taken_back):
+            own_changes = [change for change in changes if change.path == path]
+            pieces = [
+                piece_change for piece_change in taken_back if piece_change.change.path == path
+            ]
+            if not own_changes or pieces[-1].change.key < own_changes[0].key:
                 continue
             history = self._sessions.file_changes.load_path(
-                self._sessions.session, path, own[0].key
+                self._sessions.session, path, own_changes[0].key
             )
             joined.changes = [change for change in joined.changes if change.path != path]
             joined.changes += [
@@ -112,10 +118,16 @@ class PiecePlanner:
                 for change in history
                 if not change.job
             ]
-            target: FileState | None = own[0].before
-            for undone in pieces:
-                if undone.piece.turn < first and undone.change.key > own[0].key and target:
-                    target = self.carry_over(undone.change.before, undone.change.after, target)
+            target: FileState | None = own_changes[0].before
+            for piece_change in pieces:
+                if (
+                    piece_change.piece.turn < first
+                    and piece_change.change.key > own_changes[0].key
+                    and target
+                ):
+                    target = self.carry_over(
+                        piece_change.change.before, piece_change.change.after, target
+                    )
             joined.targets[path] = target
         return joined
 
@@ -131,22 +143,23 @@ class PiecePlanner:
         )
 
     def carry_over(
-        self, base: FileState, changed: FileState, present: FileState
+        self, base: FileState, changed_state: FileState, present: FileState
     ) -> FileState | None:
-        """Return the present state of a file with what led from `base` to `changed`; None if that does not fit."""
-        if base.mode != changed.mode and present.mode != base.mode:
+        """Return the present state of a file with what led from `base` to `changed_state`; None if that does not
+        fit."""
+        if base.mode != changed_state.mode and present.mode != base.mode:
             return None
-        if not (base.mode and changed.mode and present.mode):
+        if not (base.mode and changed_state.mode and present.mode):
             return None
         before = self._files.read(base)
-        after = self._files.read(changed, known_encoding(before))
+        after = self._files.read(changed_state, known_encoding(before))
         file = self._files.read(present, known_encoding(before))
         if before is None or after is None or file is None:
             return None
         merged = merge(before.text, after.text, file.text)
         if merged.overlapping:
             return None
-        mode = changed.mode if base.mode != changed.mode else present.mode
+        mode = changed_state.mode if base.mode != changed_state.mode else present.mode
         try:
             return self._keep(file, merged.text, mode)
         except UnicodeEncodeError:
@@ -193,7 +206,7 @@ class PiecePlanner:
         """Return the state of a file without what the turn changed."""
         present = self._state(file.path)
         last = file.runs[-1]
-        is_in_parts = len(file.runs) > 1 or bool(file.undone)
+        is_in_parts = len(file.runs) > 1 or bool(file.undone_pieces)
         if present == file.after and not is_in_parts:
             return file.before if file.moved_from is None else _ABSENT
         if not file.after.mode and present.mode:
@@ -232,7 +245,7 @@ class PiecePlanner:
             have = "1 hunk" if last == 1 else f"hunks 1 to {last}"
             raise BadInput(_refusal(f"{file.name} has {have}"), f"See /diff T{turn}")
         if hunks[number].is_undone:
-            raise BadInput(_refusal(f"hunk {number} of {file.name} is {UNDONE} already"))
+            raise BadInput(_refusal(f"hunk {number} of {file.name} is {TAKEN_BACK} already"))
         present = self._state(file.path)
         if not present.mode:
             raise BadInput(_refusal(f"{file.name} does not exist any more"))
@@ -250,10 +263,10 @@ class PiecePlanner:
         encoding = known_encoding(self._files.read(file.before)) or known_encoding(
             self._files.read(file.after)
         )
-        read = self._files.read(present, encoding)
-        if read is None:
+        present_file = self._files.read(present, encoding)
+        if present_file is None:
             raise BadInput(_refusal(f"{file.name} is no text any more"))
-        text = read.text
+        text = present_file.text
         place = 0
         # what came last goes first, so that each meets the lines that it left
         for hunk in sorted(hunks, key=lambda hunk: -hunk.number):
@@ -268,9 +281,11 @@ class PiecePlanner:
             text = merged.text
             place = merged.places[0]
         try:
-            return self._keep(read, text, present.mode), place
+            return self._keep(present_file, text, present.mode), place
         except UnicodeEncodeError as error:
-            reason = f"the encoding of {file.name}, {read.encoding}, has not all of its letters"
+            reason = (
+                f"the encoding of {file.name}, {present_file.encoding}, has not all of its letters"
+            )
             raise BadInput(_refusal(reason)) from error
 
     def _lacks(self, hunk: NumberedHunk, state: FileState) -> bool:
@@ -279,11 +294,11 @@ class PiecePlanner:
         if texts is None or not state.mode:
             return True
         before, after = texts
-        read = self._files.read(state, known_encoding(after))
-        if read is None:
+        file_now = self._files.read(state, known_encoding(after))
+        if file_now is None:
             return True
         changes = [reverse(change) for change in hunk.hunk.changes]
-        return bool(apply_changes(after.text, before.text, changes, read.text).overlapping)
+        return bool(apply_changes(after.text, before.text, changes, file_now.text).overlapping)
 
     def _change_since(self, file: TurnFile, run: Run, lacks: Callable[[FileState], bool]) -> str:
         """Return who changed a file first so that it `lacks` what a run left, as the end of a sentence."""
@@ -341,8 +356,8 @@ class PiecePlanner:
         emptied = file.path if not file.before.mode else ""
         while emptied:
             emptied = os.path.dirname(emptied)  # noqa: PTH120  paths are strings here
-            made = folders.get(emptied)
-            is_made = made is not None and not made.before.mode
+            folder_change = folders.get(emptied)
+            is_made = folder_change is not None and not folder_change.before.mode
             if not is_made or len(os.listdir(emptied)) > 1:  # noqa: PTH208
                 break
             yield FileChange(emptied, self._state(emptied), _ABSENT)

@@ -61,11 +61,11 @@ class ChangeRecorder:
             self._coming_turn = 0
 
     @asynccontextmanager
-    async def around(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
+    async def around(self, changed_paths: Sequence[str]) -> AsyncIterator[list[str]]:
         """Record the changes of a call: of these files with the folders that it creates for them, or of all files that
         are not ignored if there are none. The list is filled at the end, with the files that differ."""
         differing: list[str] = []
-        recording = self._record_edit(changed) if changed else self._record_any()
+        recording = self._record_edit(changed_paths) if changed_paths else self._record_any()
         self._running_calls += 1
         try:
             async with recording as names:
@@ -75,17 +75,17 @@ class ChangeRecorder:
         differing += map(escape_invalid_bytes, names)
 
     @asynccontextmanager
-    async def _record_edit(self, changed: Sequence[str]) -> AsyncIterator[list[str]]:
+    async def _record_edit(self, changed_paths: Sequence[str]) -> AsyncIterator[list[str]]:
         names: list[str] = []
-        paths = self._with_new_folders(changed)
+        paths = self._with_new_folders(changed_paths)
         self._versions.prune()
         before = self._read(paths)
-        begun = self._begin(before, paths)
+        begun_keys = self._begin(before, paths)
         try:
             yield names
         finally:
             after = self._read(paths)
-            names += self._record(before, after, "tool", is_complete=True, begun=begun)
+            names += self._record(before, after, "tool", is_complete=True, begun_keys=begun_keys)
             self._forget_differences(after, paths)
 
     @asynccontextmanager
@@ -143,7 +143,7 @@ class ChangeRecorder:
         changer: Changer,
         *,
         is_complete: bool,
-        begun: Collection[int] = (),
+        begun_keys: Collection[int] = (),
     ) -> list[str]:
         """Store the differences in place of what `_begin` stored; after an incomplete scan only those of paths that are
         in both or no longer exist. Returns the names of the files among them."""
@@ -170,7 +170,7 @@ class ChangeRecorder:
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"
                 )
-        self._store([replace(change, changed_by=changer) for change in changes], begun)
+        self._store([replace(change, changed_by=changer) for change in changes], begun_keys)
         for change in changes:
             self._note_change(change.path, change.before, change.after, changer)
         return [
@@ -252,11 +252,11 @@ class ChangeRecorder:
 
     def _store_of_job(self, job: Job, change: FileChange) -> None:
         self._versions.touch(change.before.digest)
-        named = replace(
+        named_change = replace(
             change, interaction=job.interaction, changed_by="background command", job=job.number
         )
         try:
-            self._sessions.file_changes.record_of_job(job.session_id, named)
+            self._sessions.file_changes.record_of_job(job.session_id, named_change)
         except StoreError as error:
             self._versions.warn(f"an undo cannot name what job {job.number} wrote: {error}")
 

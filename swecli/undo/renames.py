@@ -18,7 +18,7 @@ _LEAST_ALIKE = 0.5
 _MAX_PAIRS = 10_000
 
 
-class _Changed(Protocol):
+class _ChangedFile(Protocol):
     """A file with its states before and after a change."""
 
     @property
@@ -31,14 +31,14 @@ class _Changed(Protocol):
     def after(self) -> FileState: ...
 
 
-_File = TypeVar("_File", bound=_Changed)
+_File = TypeVar("_File", bound=_ChangedFile)
 
 
 def find_renames(
-    files: Iterable[_File], read: Callable[[_File], TextFile | None]
+    files: Iterable[_File], read_file: Callable[[_File], TextFile | None]
 ) -> list[tuple[_File, _File]]:
-    """Return the pairs of a removed and a created file with equal contents, or with mostly equal lines. `read` returns
-    the text of a file before its removal or after its creation; None for one that has none."""
+    """Return the pairs of a removed and a created file with equal contents, or with mostly equal lines. `read_file`
+    returns the text of a file before its removal or after its creation; None for one that has none."""
     files = list(files)
     removed = [file for file in files if file.before.mode and not file.after.mode]
     created = [file for file in files if file.after.mode and not file.before.mode]
@@ -51,7 +51,7 @@ def find_renames(
             created.remove(new)
     if len(removed) * len(created) > _MAX_PAIRS:
         return renames
-    lines = {file.path: _count_lines(read(file)) for file in (*removed, *created)}
+    lines = {file.path: _count_lines(read_file(file)) for file in (*removed, *created)}
     for old in removed:
         likeness = {new.path: _likeness(lines[old.path], lines[new.path]) for new in created}
         new = max(created, key=lambda new: likeness[new.path], default=None)

@@ -13,15 +13,15 @@ from swecli.store.undo_records import FileChange, FileState
 from swecli.undo.versions import NOT_STORED, PRUNED, FileVersions
 from swecli.values import dataclass
 
-_CHANGED = "it was changed while it was being restored"
+_CHANGED_MEANWHILE = "it was changed while it was being restored"
 
 
 @dataclass
 class RestorePlan:
-    """The file changes of an undo or redo (`before` is the present state): `ready` ones, `conflicts` with a change from
-    outside the session, and by path why a file is `unrecoverable`. `paths` maps the keys of stored changes."""
+    """The file changes of an undo or redo (`before` is the present state): `ready_changes`, `conflicts` with a change
+    from outside the session, and by path why a file is `unrecoverable`. `paths` maps the keys of stored changes."""
 
-    ready: list[FileChange] = field(default_factory=list)
+    ready_changes: list[FileChange] = field(default_factory=list)
     conflicts: list[FileChange] = field(default_factory=list)
     unrecoverable: dict[str, str] = field(default_factory=dict)
     paths: dict[int, str] = field(default_factory=dict)
@@ -62,15 +62,15 @@ def plan_restore(
                 "it was changed outside this session, and is too large to be stored"
             )
         else:
-            group = plan.ready if is_ours else plan.conflicts
+            group = plan.ready_changes if is_ours else plan.conflicts
             group.append(FileChange(path, present, target))
     return plan
 
 
-def _can_be_placed(path: str, changed: Collection[str], versions: FileVersions) -> bool:
+def _can_be_placed(path: str, changed_folders: Collection[str], versions: FileVersions) -> bool:
     """Return whether a file can be restored without making folders outside the workspace that no turn had made."""
     folder = Path(path).parent
-    return versions.is_inside(path) or folder.is_dir() or str(folder) in changed
+    return versions.is_inside(path) or folder.is_dir() or str(folder) in changed_folders
 
 
 @dataclass
@@ -85,22 +85,22 @@ def restore_files(changes: Sequence[FileChange], versions: FileVersions) -> Rest
     """Give each path the state after its change, if it has the one before. Whatever was interrupted between two files
     is completed by a second call: what has the state after it is done."""
     result = Restored()
-    waiting: list[FileChange] = []
+    waiting_changes: list[FileChange] = []
     for change in sorted(changes, key=lambda change: change.path):
         present = versions.read_state(change.path)
         if present == change.after:
             result.changes.append(change)
         elif present == change.before:
-            waiting.append(change)
+            waiting_changes.append(change)
         else:
-            result.failed[change.path] = _CHANGED
+            result.failed[change.path] = _CHANGED_MEANWHILE
     # the contents of a folder before the folder
-    for change in filter(_removes_first, reversed(waiting)):
+    for change in filter(_removes_first, reversed(waiting_changes)):
         try:
             _remove(_require_no_link(change.path))
         except OSError as error:
             result.failed[change.path] = error.strerror or str(error)
-    for change in waiting:
+    for change in waiting_changes:
         if change.path in result.failed:
             continue
         try:

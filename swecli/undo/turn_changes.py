@@ -48,7 +48,7 @@ class TurnChanges:
         """Return the files that differ since the turn began, sorted by name, and then what is ignored."""
         if self._turn != (session_id, number):
             return []
-        changed = [
+        changed_files = [
             ChangedFile(write_name(name), _kind_of(change), tuple(change.changers))
             for name, change in sorted(self._changes.items())
             if change.before != change.after and not _is_folder(change)
@@ -57,7 +57,7 @@ class TurnChanges:
             ChangedFile(write_name(name), "changed", ("command",), is_ignored=True)
             for name in sorted(self._ignored)
         ]
-        return changed + ignored
+        return changed_files + ignored
 
     def _enter(self, session: Session) -> None:
         turn = (session.id, session.interactions)

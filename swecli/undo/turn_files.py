@@ -20,7 +20,7 @@ from swecli.undo.renames import find_renames
 from swecli.undo.versions import NOT_STORED, FileVersions
 from swecli.values import dataclass
 
-UNDONE = "taken back"
+TAKEN_BACK = "taken back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class TurnFile:
-    """What a turn changed in one file. Between two of its `runs` something else changed the file. `undone` are the
-    pieces of it that were taken back; `moved_from` is the file as it was before the turn, if the turn renamed it."""
+    """What a turn changed in one file. Between two of its `runs` something else changed the file. `undone_pieces` are
+    the pieces of it that were taken back; `moved_from` is the file as it was before the turn, if the turn renamed
+    it."""
 
     path: str
     name: str  # as it is shown
     runs: tuple[Run, ...]
     changers: tuple[str, ...]  # such as "tools" and "job 1"; () if they are not known
     jobs: frozenset[int] = frozenset()  # the numbers of the background commands among them
-    undone: tuple[PieceChange, ...] = ()
+    undone_pieces: tuple[PieceChange, ...] = ()
     moved_from: TurnFile | None = None
 
     @property
@@ -61,10 +62,10 @@ class TurnFile:
     @property
     def typed_names(self) -> list[str]:
         """All ways to write the name, also that from before the turn."""
-        written = [self.typed_name, self.name]
+        names = [self.typed_name, self.name]
         if self.moved_from is not None:
-            written += self.moved_from.typed_names
-        return written
+            names += self.moved_from.typed_names
+        return names
 
     @property
     def is_folder(self) -> bool:
@@ -78,7 +79,8 @@ class TurnFile:
     def is_run_undone(self, run: Run, hunk: int = 0) -> bool:
         """Return whether a run, or one hunk of it, was taken back. What came after that is not."""
         return any(
-            undone.piece.hunk in (0, hunk) and undone.change.key > run.key for undone in self.undone
+            piece_change.piece.hunk in (0, hunk) and piece_change.change.key > run.key
+            for piece_change in self.undone_pieces
         )
 
 
@@ -93,15 +95,15 @@ class NumberedHunk:
 
     @property
     def label(self) -> str:
-        return f"hunk {self.number} · {UNDONE}" if self.is_undone else f"hunk {self.number}"
+        return f"hunk {self.number} · {TAKEN_BACK}" if self.is_undone else f"hunk {self.number}"
 
     @property
     def description(self) -> str:
         """Where the hunk is and what it changes first, to choose it."""
         first = next(line for line in self.hunk.lines if not line.startswith(" "))
         place = f"line {self.hunk.changes[0].j1 + 1}"
-        shown = replace_strays(first[0] + " " + first[1:].strip())
-        return f"{place} · {UNDONE}" if self.is_undone else f"{place}: {shown}"
+        first_line = replace_strays(first[0] + " " + first[1:].strip())
+        return f"{place} · {TAKEN_BACK}" if self.is_undone else f"{place}: {first_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,11 @@ class TurnFiles:
         """Return the files, each removed one joined with the created one to which it was renamed."""
         renames = find_renames((file for file in files if len(file.runs) == 1), self._read_end)
         sources = {created.path: removed for removed, created in renames}
-        moved = [removed.path for removed, _ in renames]
+        moved_paths = [removed.path for removed, _ in renames]
         return [
             replace(file, moved_from=sources.get(file.path))
             for file in files
-            if file.path not in moved
+            if file.path not in moved_paths
         ]
 
     def _read_end(self, file: TurnFile) -> TextFile | None:
@@ -275,19 +277,21 @@ class TurnFiles:
 
     def _show(self, file: TurnFile, *, is_numbered: bool = True) -> FileDiff:
         kind = _describe_kind(file)
-        by = f" · by {' and '.join(file.changers)}" if file.changers else ""
-        undone = f" · {UNDONE}" if file.is_undone else ""
+        changers_note = f" · by {' and '.join(file.changers)}" if file.changers else ""
+        undone_note = f" · {TAKEN_BACK}" if file.is_undone else ""
         runs = file.runs
         if file.moved_from is not None:
             runs = (Run(file.moved_from.before, file.after, file.runs[-1].key),)
-        rewritten = [run for run in runs if run.before.digest != run.after.digest]
-        diffs = [self._diff(file.name, run) for run in rewritten]
+        rewritten_runs = [run for run in runs if run.before.digest != run.after.digest]
+        diffs = [self._diff(file.name, run) for run in rewritten_runs]
         texts = [diff for diff in diffs if diff is not None]
         if not texts or len(texts) < len(diffs):
-            return FileDiff(file.name, f"{file.name}: {kind}{by}{undone}")
+            return FileDiff(file.name, f"{file.name}: {kind}{changers_note}{undone_note}")
         added = sum(diff.added for diff in texts)
         removed = sum(diff.removed for diff in texts)
-        heading = f"{file.name}: {kind} ({format_counts(added, removed)}){by}{undone}"
+        heading = (
+            f"{file.name}: {kind} ({format_counts(added, removed)}){changers_note}{undone_note}"
+        )
         hunks = [hunk.text for diff in texts for hunk in diff.hunks]
         text = replace_strays(texts[0].head + "".join(hunks)) if hunks else ""
         numbered = self.hunks(file) if is_numbered else []
@@ -311,7 +315,7 @@ class TurnFiles:
         after = self.read(run.after, known_encoding(before))
         return None if before is None or after is None else (before, after)
 
-    def read(self, state: FileState, known: str = "") -> TextFile | None:
+    def read(self, state: FileState, encoding: str = "") -> TextFile | None:
         """Return a file, in the encoding that is known of it. It is empty if it did not exist, None if it is binary or
         not stored."""
         if not state.mode:
@@ -319,7 +323,7 @@ class TurnFiles:
         if not stat.S_ISREG(state.mode) or state.digest.startswith(NOT_STORED):
             return None
         data = self.versions.load(state.digest)
-        return None if data is None else decode(data, known)
+        return None if data is None else decode(data, encoding)
 
 
 def known_encoding(file: TextFile | None) -> str:

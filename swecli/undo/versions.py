@@ -41,8 +41,8 @@ _Index = dict[str, tuple[tuple[int, ...], FileState]]  # stat stamp and state by
 
 
 class FileVersions:
-    """Scans the files below `root` and stores their contents in `folder`. Paths with a prefix in `own` are skipped;
-    `environ` is the environment of child processes.
+    """Scans the files below `root` and stores their contents in `folder`. Paths with a prefix in `folders_of_swecli`
+    are skipped; `environ` is the environment of child processes.
 
     `notices` are lines for the user on files that are not covered. `is_complete` is False if the last scan was cut off.
     """
@@ -52,7 +52,7 @@ class FileVersions:
         root: Path,
         folder: Path,
         environ: Mapping[str, str] | None,
-        own: Sequence[str] = (),
+        folders_of_swecli: Sequence[str] = (),
         *,
         max_files: int = _MAX_FILES,
         max_bytes: int = _MAX_BYTES,
@@ -62,7 +62,7 @@ class FileVersions:
         self.root = root
         self.folder = folder
         self.environ = environ
-        self._own = tuple(own)
+        self._folders_of_swecli = tuple(folders_of_swecli)
         self.notices: list[str] = []
         self.is_complete = True
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
@@ -118,15 +118,15 @@ class FileVersions:
         """Return those of the ignored files and folders that were changed since a moment, in ns since 1970. A folder
         stands for all below it; of these, and of all together, only a part is looked at where there are very many."""
         self._ignored_left = _MAX_IGNORED
-        changed = [path for path in self._ignored if self._has_changed(path, moment)]
-        return [path for path in changed if not path.startswith(self._own)]
+        changed_paths = [path for path in self._ignored if self._has_changed(path, moment)]
+        return [path for path in changed_paths if not path.startswith(self._folders_of_swecli)]
 
     def _has_changed(self, path: str, moment: int) -> bool:
         """Return whether an ignored path, or anything below it, was changed since a moment."""
-        waiting = [path]
-        while waiting and self._ignored_left > 0:
+        pending = [path]
+        while pending and self._ignored_left > 0:
             self._ignored_left -= 1
-            below = waiting.pop()
+            below = pending.pop()
             try:
                 status = os.lstat(below)
             except OSError:
@@ -134,7 +134,7 @@ class FileVersions:
             if max(status.st_mtime_ns, status.st_ctime_ns) >= moment - _CLOCK_TICK:
                 return True
             if stat.S_ISDIR(status.st_mode):
-                waiting += [entry.path for entry in list_entries(below)]
+                pending += [entry.path for entry in list_entries(below)]
         return False
 
     def read_state(self, path: str) -> FileState:
@@ -200,10 +200,10 @@ class FileVersions:
 
     def _remove_old(self, now: float) -> int:
         """Remove contents by age and by the store's size, the oldest first. Returns the removed bytes."""
-        stored = [(path.stat(), path) for path in self.folder.glob("??/*")]
+        versions = [(path.stat(), path) for path in self.folder.glob("??/*")]
         total = 0
         removed = 0
-        for status, path in sorted(stored, key=lambda version: -version[0].st_mtime):
+        for status, path in sorted(versions, key=lambda version: -version[0].st_mtime):
             total += status.st_size
             if total > _MAX_STORE_BYTES or now - status.st_mtime > _MAX_AGE:
                 path.unlink(missing_ok=True)
@@ -212,22 +212,22 @@ class FileVersions:
 
     def _paths(self) -> Iterator[str]:
         """Yield the files that are not ignored, their folders, the symbolic links in these, and empty folders."""
-        top = str(self.root)
+        root = str(self.root)
         names = self._list_files()
         folders = {""}
         for name in names:
             folder = name
             while (folder := folder.rpartition("/")[0]) not in folders:
                 folders.add(folder)
-        paths = [f"{top}/{name}" for name in (*names, *(folders - {""}))]
+        paths = [f"{root}/{name}" for name in (*names, *(folders - {""}))]
         listed = set(paths)
         self._ignored = []
         for folder in folders:
-            for entry in list_entries(f"{top}/{folder}".rstrip("/")):
+            for entry in list_entries(f"{root}/{folder}".rstrip("/")):
                 if entry.is_symlink():
                     paths.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
-                    below_root = entry.path[len(top) + 1 :]
+                    below_root = entry.path[len(root) + 1 :]
                     if below_root not in folders:
                         empty = _empty_tree(entry.path)
                         paths += empty
@@ -237,7 +237,7 @@ class FileVersions:
                     self._ignored.append(entry.path)
         if not self.is_complete:  # what was left out may not be ignored
             self._ignored = []
-        return (path for path in paths if not path.startswith(self._own))
+        return (path for path in paths if not path.startswith(self._folders_of_swecli))
 
     def _list_files(self) -> list[str]:
         """Return the files that are not ignored, at most as many as a scan covers; sets `is_complete`."""

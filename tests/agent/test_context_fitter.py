@@ -270,7 +270,7 @@ def test_silent_truncation_by_a_provider_is_detected_and_implausible_usage_is_ig
     turn = FittedTurn(long_turn(40), reporting_model(["x"], context_window=100_000))
     turn.fit()
     sent = turn.last
-    turn.fitter.check_usage(Usage(input=sent.counted * 2), sent)
+    turn.fitter.check_usage(Usage(input=sent.counted_tokens * 2), sent)
     assert turn.fitter.observed.scales == {"scripted/test": 2.0}
     turn.fitter.check_usage(
         Usage(input=11), sent
@@ -278,10 +278,10 @@ def test_silent_truncation_by_a_provider_is_detected_and_implausible_usage_is_ig
     assert turn.fitter.observed.scales == {"scripted/test": 2.0}
     notice = turn.fitter.check_usage(Usage(input=2_048), sent)
     assert "may have been truncated" in notice, "one equal count does not prove truncation"
-    larger = replace(sent, counted=sent.counted + 500)
+    larger = replace(sent, counted_tokens=sent.counted_tokens + 500)
     with pytest.raises(ContextOverflow) as raised:
         turn.fitter.check_usage(Usage(input=2_050), larger)
-    assert raised.value.limit == sent.counted * 2, "the largest request read completely"
+    assert raised.value.limit == sent.counted_tokens * 2, "the largest request read completely"
 
 
 def test_tokens_are_counted_only_near_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_an_estimate_above_the_reported_usage_is_not_reported_as_truncation(
     turn.fitter.counter = TokenCounter(exact=False)
     turn.fit()
     exact = TokenCounter().count_messages(turn.last.request.messages)
-    assert turn.last.counted > 8 * exact
+    assert turn.last.counted_tokens > 8 * exact
     assert turn.fitter.check_usage(Usage(input=1_100), turn.last) == ""
     assert turn.fitter.observed.scales == {"scripted/test": 1_100 / exact}
 

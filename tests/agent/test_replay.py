@@ -103,7 +103,7 @@ async def test_the_first_request_of_each_turn_is_rebuilt_from_the_stored_rows(
     session = past.current_session
     assert session is not None
     known = history.with_stored_requests(past.context.log(session))
-    assert [list(turn.stored) for turn in known.turns] == [
+    assert [list(turn.stored_messages) for turn in known.turns] == [
         turn.requests[0].messages for turn in turns
     ]
     assert {str(turn.window) for turn in known.turns} == {window}

@@ -37,7 +37,7 @@ async def test_each_request_of_a_session_is_recorded_once_under_its_purpose() ->
     runtime = make_runtime(model, reflect="always", reflect_percent=1_000)
     runtime.agent.condense_model = model
     await run_turn(runtime, "remember that answers are short", learn=False)
-    await runtime.learning.learn(asked=True)
+    await runtime.learning.learn(is_requested=True)
     await runtime.agent.generate_title()
     events = [event async for event in runtime.context_control.compact()]
     assert events

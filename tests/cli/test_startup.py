@@ -35,7 +35,7 @@ def test_the_start_combines_flags_settings_files_and_defaults() -> None:
         9,
         False,
     )
-    assert (start.choice.name, start.choice.why, start.prompt) == (
+    assert (start.choice.name, start.choice.reason, start.prompt) == (
         "scripted/test",
         "set by -m",
         "do it",

@@ -85,7 +85,7 @@ def fit_messages(
 
 
 def reduction_names(fitted: FitResult) -> list[str]:
-    return [reduction.how for reduction in fitted.reduced]
+    return [reduction.method for reduction in fitted.reduced]
 
 
 def test_a_request_that_fits_is_unchanged() -> None:
@@ -112,7 +112,7 @@ def test_with_shrink_before_truncate_results_are_cut_and_no_message_is_removed()
     usual, _ = RequestReducer(limits, COUNTER).fit(history)
     whole, taken = RequestReducer(limits, COUNTER).fit(history, ("clear", "shrink", "truncate"))
     assert len(usual) < len(history) == len(whole)
-    assert [reduced.how for reduced in taken] == ["clear", "shrink"]
+    assert [reduced.method for reduced in taken] == ["clear", "shrink"]
 
 
 def test_old_results_are_cleared_first_and_the_newest_five_are_kept() -> None:

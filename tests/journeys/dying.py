@@ -88,7 +88,7 @@ async def resume(db: str) -> None:
     store = runtime.sessions.playbook
     # nothing but the end of the session is left to react to the turn
     left = [one.interaction for one in runtime.sessions.turns.pending(session.id)]
-    await runtime.learning.reflect(*left, ended=True)
+    await runtime.learning.reflect(*left, has_ended=True)
     bullets = [replace(b, created_at=b.created_at.min, updated_at=None, last_used=None, verified_at=None)
                for b in session.playbook.bullets.values()]  # fmt: skip
     evidence = {

@@ -191,14 +191,14 @@ async def play(runtime: Runtime, model: ErringModel, expected: Expected) -> list
             late.clear()
             held.clear()
         runtime.learning.after_turn()
-        due = [one for one in runtime.learning.due() if one not in known]
+        due = [one for one in runtime.learning.due_turns() if one not in known]
         if any(model.script[one].late for one in due):
             held = set(due)
             model.gate.clear()
-            late.append(asyncio.create_task(runtime.learning.reflect(*due, asked=True)))
+            late.append(asyncio.create_task(runtime.learning.reflect(*due, is_requested=True)))
             await asyncio.sleep(0)
             continue
-        await runtime.learning.reflect(*due, asked=True)
+        await runtime.learning.reflect(*due, is_requested=True)
         for one in due:
             expected.take(model.script[one])
         known |= set(due)

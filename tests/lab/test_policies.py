@@ -124,7 +124,7 @@ def test_stored_turn_notes_are_replaced_by_notes_with_the_date_of_the_turn() -> 
     query.sent = "q\n\nFile a:\n```\n1\n```"
     query.notes = [SituationNote(Label.DATE, "2020-01-01")]
     turn = talk.build_history().turns[0]
-    assert turn.sent == "q\n\nFile a:\n```\n1\n```"
+    assert turn.sent_text == "q\n\nFile a:\n```\n1\n```"
     assert "Date: 2025-01-01" in str(query_message(talk.build_history(), turn)["content"])
 
 

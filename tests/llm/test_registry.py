@@ -144,8 +144,8 @@ def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_fla
         "openrouter",
         "perplexity",
     }
-    assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].why
-    assert "-m openrouter/NAME" in chosen["openrouter"].why
+    assert "OPENROUTER_API_KEY is set" in chosen["openrouter"].reason
+    assert "-m openrouter/NAME" in chosen["openrouter"].reason
 
 
 @pytest.mark.slow

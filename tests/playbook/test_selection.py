@@ -124,7 +124,7 @@ def test_stale_and_disabled_bullets_are_left_out_with_the_reason_whatever_the_co
     )
     found = make_request(have, "billing").select()
     assert chosen_ids(found) == {"P-1", "P-4", "P-5"}
-    reasons = {c.bullet.id: c.reason for c in found.candidates if not c.chosen}
+    reasons = {c.bullet.id: c.reason for c in found.candidates if not c.is_chosen}
     assert reasons["P-2"] == "it is disabled"
     assert reasons["P-3"] == "it is stale: x.py is gone"
 

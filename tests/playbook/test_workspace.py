@@ -212,7 +212,7 @@ def first_missing(lookup: WorkspaceLookup, anchors: Iterable[str]) -> str:
     """Return what is missing of the first anchor that is, or ""."""
     alone = (Bullet("P-1", "x", anchors=(anchor,)) for anchor in anchors)
     checks = [lookup.check(bullet) for bullet in alone]
-    return next((check.missing for check in checks if check.missing), "")
+    return next((check.missing_anchor for check in checks if check.missing_anchor), "")
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def test_a_bullet_is_stale_only_if_all_of_its_anchors_are_missing() -> None:
     )
     assert lookup.check(Bullet("P-3", "`nowhere.py` was renamed to `test_workspace.py`")).exists
     assert (
-        lookup.check(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")).missing
+        lookup.check(Bullet("P-4", "Read `nowhere.py`, then `src/gone.py`")).missing_anchor
         == "nowhere.py does not exist"
     )
 
@@ -252,15 +252,15 @@ def test_a_folder_or_an_interpreter_does_not_hide_that_a_named_file_is_gone(
     (lookup.root / ".venv" / "bin" / "python").touch()
     gone = "scripts/lint.py does not exist"
     for content in ("Run `.venv/bin/python scripts/lint.py`", "Run `python scripts/lint.py src/`"):
-        assert lookup.check(Bullet("P-1", content)).missing == gone
+        assert lookup.check(Bullet("P-1", content)).missing_anchor == gone
     stored = ("path:.venv/bin/python", "path:scripts/lint.py")
-    assert lookup.check(Bullet("P-1", "Lint it", anchors=stored)).missing == gone
+    assert lookup.check(Bullet("P-1", "Lint it", anchors=stored)).missing_anchor == gone
     assert lookup.check(Bullet("P-1", "Code is in `src/`")).exists
 
 
 def test_stored_anchors_are_looked_up_and_invalid_ones_are_ignored(lookup: WorkspaceLookup) -> None:
     assert (
-        lookup.check(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))).missing
+        lookup.check(Bullet("P-1", "Use tabs", anchors=("path:src/rest", "flag:-q"))).missing_anchor
         == "src/rest does not exist"
     )
     assert (

@@ -52,14 +52,14 @@ class SlowLearning:
         self.unasked.append(interaction)
         return RulesResult(interaction, (Notice(f"saw {interaction}"),), needs_model=True)  # type: ignore[arg-type]
 
-    async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
+    async def reflect(self, *interactions: int, is_requested: bool = False) -> list[Event]:
         names = ", ".join(map(str, interactions))
         self.log.append(f"begin {names}")
         await asyncio.sleep(0.01)
         self.log.append(f"end {names}")
         return [Notice(f"learned {names}")]
 
-    def due(self) -> list[int]:
+    def due_turns(self) -> list[int]:
         *due, newest = self.unasked
         self.unasked = [newest]
         return due
@@ -209,7 +209,7 @@ async def test_a_slow_reflector_does_not_block_the_prompt() -> None:
     answered = asyncio.Event()
 
     class Slow(SlowLearning):
-        async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
+        async def reflect(self, *interactions: int, is_requested: bool = False) -> list[Event]:
             await answered.wait()
             return [Notice(f"learned {interactions}")]
 

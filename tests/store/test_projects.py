@@ -41,7 +41,7 @@ def test_a_finding_of_both_projects_becomes_one_with_the_history_of_both(memory:
 def test_what_lies_under_a_path_that_is_gone_is_left(memory: Database, tmp_path: Path) -> None:
     report(memory, str(tmp_path), "a.py")
     report(memory, "/gone", "a.py", "b.py")
-    [left] = ProjectStore(memory).left()
+    [left] = ProjectStore(memory).left_memories()
     assert (left.name, left.contents, left.used_at) == ("/gone", "2 findings", None)
 
 
@@ -53,7 +53,7 @@ def test_what_a_deleted_repository_had_is_left_under_its_folder(
     store = ProjectStore(memory)
     store.record(make_record(Whereabouts.of(folder), "commit:abc", KeyBasis.COMMIT, "abc"))
     report(memory, "commit:abc", "a.py")
-    assert store.left() == []
+    assert store.left_memories() == []
     folder.rmdir()
-    [left] = store.left()
+    [left] = store.left_memories()
     assert (left.project, left.name) == ("commit:abc", str(folder))

@@ -59,7 +59,7 @@ def test_a_message_is_committed_before_the_function_returns(
     manager: SessionManager, database: Database
 ) -> None:
     manager.start("/p", "scripted/test")
-    message = manager.begin_interaction("hello", sent="hello with files")
+    message = manager.begin_interaction("hello", sent_text="hello with files")
     other = SessionManager(database).resume(None, "/p")
     assert other.messages == [message]
     assert (message.id, message.interaction, message.sent) == (1, 1, "hello with files")
@@ -234,7 +234,7 @@ def test_a_finished_interaction_has_a_record(manager: SessionManager) -> None:
     running = manager.turns.turn(manager.session.id, 1)
     assert running
     assert (running.status, manager.turns.pending()) == ("running", [])
-    manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-1"])
+    manager.finish_interaction("done", shown_names=["P-1", "P-2"], cited=["P-1"])
     info = manager.turns.turn(manager.session.id, 1)
     assert info
     assert (info.status, info.shown, info.cited, len(manager.turns.pending())) == (
@@ -423,7 +423,9 @@ def test_a_stored_query_becomes_the_next_turn(manager: SessionManager, database:
     manager.store_query("second")
     assert (session.interactions, len(session.messages)) == (1, 2)
     assert SessionManager(database).resume(None, "/p").messages[-1].content == "second"
-    message = manager.begin_interaction("second", sent="second, with files", tokens=4, encoding="x")
+    message = manager.begin_interaction(
+        "second", sent_text="second, with files", tokens=4, encoding="x"
+    )
     assert SessionManager(database).resume(None, "/p").messages == [*session.messages[:-1], message]
     assert (message.interaction, session.interactions) == (2, 2)
 

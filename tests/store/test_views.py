@@ -37,7 +37,7 @@ def stored_session(manager: SessionManager) -> SessionManager:
     manager.append(
         ChatMessage(Role.ASSISTANT, "0.19; api_key = sk-proj-Ab12Cd34Ef56Gh78Ij90Kl12Mn34Op56")
     )
-    manager.finish_interaction("done", shown=["P-1", "P-2"], cited=["P-2"])
+    manager.finish_interaction("done", shown_names=["P-1", "P-2"], cited=["P-2"])
     return manager
 
 

@@ -26,7 +26,7 @@ def test_each_edit_is_applied_to_the_result_of_the_previous_one() -> None:
 
 def test_a_failed_edit_is_left_out_and_named() -> None:
     done = edits.apply_edits(TextFile("a b c"), [E("a", "x"), E("nothing", "y"), E("c", "z")])
-    assert (done.text, done.made) == ("x b z", 2)
+    assert (done.text, done.edit_count) == ("x b z", 2)
     assert [line.partition(".")[0] for line in done.failures] == [
         "Edit 2 of 3: old_text is not in the file"
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.tools.pages import Wanted, make_page, wrap_lines
+from swecli.tools.pages import LineSpan, make_page, wrap_lines
 
 
 @given(
@@ -18,7 +18,7 @@ def test_pages_of_a_result_have_no_gaps(lines: list[str], start: int, limit: int
         return
     number, seen = start, []
     while number <= len(lines):
-        page = make_page(lines, Wanted(number, None), "it", limit)
+        page = make_page(lines, LineSpan(number, None), "it", limit)
         rows = page.rows
         assert rows
         assert len(rows) == 1 or len("\n".join(rows)) <= limit
@@ -37,5 +37,5 @@ def test_wrapping_keeps_every_character(text: str) -> None:
 
 
 def test_a_long_line_is_cut_and_names_its_length() -> None:
-    rows = make_page(["x" * 9000], Wanted(1, None), "it", 24_000).rows
+    rows = make_page(["x" * 9000], LineSpan(1, None), "it", 24_000).rows
     assert rows[0].endswith("[… line cut: 9,000 characters in all]")

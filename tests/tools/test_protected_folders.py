@@ -214,7 +214,7 @@ def test_files_with_protected_names_are_among_those_to_be_judged_or_in_a_protect
     place = make(root, name)
     make(root, "src/ordinary.py")
     names = find_protected_names(root)
-    places = {*names.folders, *(str(root / one) for one in names.judged)}
+    places = {*names.folders, *(str(root / one) for one in names.judged_names)}
     assert not places.isdisjoint(map(str, (place, *place.parents)))
     assert places.isdisjoint(map(str, (root / "src/ordinary.py", root / "src", root)))
 

@@ -19,7 +19,7 @@ from swecli.llm.registry import make_model
 from swecli.models.approval import Decision
 from swecli.models.errors import BadInput, ModelNotFound
 from swecli.models.message import ModelRequest, ToolSpec
-from swecli.playbook.learning.answer import Asked, read_answer
+from swecli.playbook.learning.answer import ReflectionScope, read_answer
 from tests.support.histories import Message, wild_histories
 from tests.support.model_requests import ask
 from tests.support.reviews import begin_review
@@ -169,7 +169,7 @@ async def test_a_reflection_is_valid_and_has_no_proposals() -> None:
     reply = await ask(
         tour_model(), ModelRequest("demo", make_messages("reflect"), purpose="reflect")
     )
-    reflections, problem = read_answer(reply.text, Asked({1: ()}))
+    reflections, problem = read_answer(reply.text, ReflectionScope({1: ()}))
     assert (reflections[1].effects, reflections[1].lessons, problem) == ({}, [], "")
 
 

@@ -96,7 +96,7 @@ async def test_undo_looks_at_no_file_around_a_call_whose_kind_changes_none() -> 
     runtime = with_tools(calls(("ring", {"target": "a.py"})))
     await run_turn(runtime, "ring it")
     assert runtime.history is not None
-    assert runtime.history.plan(1).ready == [], "the change was not recorded"
+    assert runtime.history.plan(1).ready_changes == [], "the change was not recorded"
     runtime.close()
 
 

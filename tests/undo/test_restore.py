@@ -62,7 +62,7 @@ def test_no_folder_is_made_outside_the_workspace_that_no_turn_had_made(tmp_path:
     assert list(plan.unrecoverable.values()) == [
         "its folder, outside the workspace, does not exist"
     ]
-    assert plan.ready == []
+    assert plan.ready_changes == []
     assert plan.conflicts == []
 
 
@@ -175,7 +175,7 @@ def test_nothing_is_restored_outside_or_by_way_of_a_link(
     before = digest(*others)
 
     plan = plan_restore(changes, versions)
-    restored = restore_files([*plan.ready, *plan.conflicts], versions)
+    restored = restore_files([*plan.ready_changes, *plan.conflicts], versions)
 
     assert digest(*others) == before
     for change in restored.changes:

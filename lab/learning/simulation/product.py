@@ -247,7 +247,7 @@ class Product:
         )
         if turn is None:
             cited = [name for name in ids if f"[{name}]" in text]
-            self.sessions.finish_interaction("done", shown=ids, cited=cited)
+            self.sessions.finish_interaction("done", shown_names=ids, cited=cited)
         else:
             self.record.finish("done", turn, text)
 
@@ -272,7 +272,7 @@ class Product:
         record = self.sessions.turns.turn(self.session.id, part.interaction)
         self._asked = ReflectionAsked(number, shown, record.good if record else None)
         if part.needs_model or self._adds:
-            events += await self.learning.reflect(part.interaction, asked=bool(self._adds))
+            events += await self.learning.reflect(part.interaction, is_requested=bool(self._adds))
         if facts.mark is not None:
             events += await self.learning.mark(facts.mark)
         if self._adds:

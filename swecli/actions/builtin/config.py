@@ -16,12 +16,12 @@ from swecli.models.errors import UsageError
     (Flag("--origin", "also show where each value comes from"),),
     in_session=False,
 )
-def get(start: Start, asked: Invocation) -> ActionResult:
+def get(start: Start, invocation: Invocation) -> ActionResult:
     """Print one setting, or all of them"""
     # late: not needed to declare an action
     from swecli.actions.settings import show_settings
 
-    return show_settings(start.settings, asked.text, origin="--origin" in asked.flags)
+    return show_settings(start.settings, invocation.text, origin="--origin" in invocation.flags)
 
 
 @Action(
@@ -30,13 +30,13 @@ def get(start: Start, asked: Invocation) -> ActionResult:
     (Flag("--unset", "remove the setting from your file"),),
     in_session=False,
 )
-def set_(file: Path, asked: Invocation) -> ActionResult:
+def set_(file: Path, invocation: Invocation) -> ActionResult:
     """Change one setting in your file"""
     # late: as above
     from swecli.actions.settings import change_setting
 
-    name, *values = asked.words or ("NAME",)
-    if not asked.words or ("--unset" in asked.flags) == bool(values):
+    name, *values = invocation.words or ("NAME",)
+    if not invocation.words or ("--unset" in invocation.flags) == bool(values):
         raise UsageError(
             "Give a value, or --unset.", f"For example: swecli config set {name} VALUE"
         )
@@ -44,13 +44,13 @@ def set_(file: Path, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.SETTINGS_FILE, in_session=False)
-def path(file: Path, asked: Invocation) -> ActionResult:
+def path(file: Path, invocation: Invocation) -> ActionResult:
     """Print where your settings file is"""
     return ActionResult({"path": str(file), "exists": file.is_file()}, (str(file),))
 
 
 @Action(Need.SETTINGS_FILE, in_session=False)
-def edit(file: Path, asked: Invocation) -> ActionResult:
+def edit(file: Path, invocation: Invocation) -> ActionResult:
     """Open your settings file in $VISUAL or $EDITOR"""
     # late: as above
     from swecli.actions.settings import edit_settings
@@ -73,12 +73,12 @@ shell_family = Family(
     in_shell=False,
     during_turn=True,
 )
-def config(start: Start, asked: Invocation) -> ActionResult:
+def config(start: Start, invocation: Invocation) -> ActionResult:
     """Show the settings and where each comes from, or set one from the next start on"""
     # late: as above
     from swecli.actions.settings import change_setting, show_settings
 
-    name, *values = asked.words or ("",)
+    name, *values = invocation.words or ("",)
     if not values:
         result = show_settings(start.settings, name, origin=True)
         hint = "/config NAME VALUE sets one in your file · swecli config edit opens it"

@@ -37,7 +37,7 @@ _SIZES = (
 
 
 @Action(Need.CONTEXT, during_turn=True)
-def show(runtime: Runtime, asked: Invocation) -> ActionResult:
+def show(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Outline of the next request: its parts with their sizes, what is left out and why"""
     control = runtime.context_control
     meter = control.meter()
@@ -64,20 +64,20 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
     rows = tuple(
         (name, f"{tokens:,}", content) for name, tokens, content in outline_next(runtime, meter)
     )
-    note = f"{asked.prefix}{_prompt_command(asked)} full prints all of it"
-    if _is_former(asked):
-        note = f"{asked.prefix}context {asked.name} is {asked.prefix}context now\n{note}"
+    note = f"{invocation.prefix}{_prompt_command(invocation)} full prints all of it"
+    if _is_former(invocation):
+        note = f"{invocation.prefix}context {invocation.name} is {invocation.prefix}context now\n{note}"
     return ActionResult(
         value, tuple(lines), head=("part", "tokens", "content"), rows=rows, note=note
     )
 
 
-def _prompt_command(asked: Invocation) -> str:
-    return "prompt" if asked.prefix == "/" else "context prompt"
+def _prompt_command(invocation: Invocation) -> str:
+    return "prompt" if invocation.prefix == "/" else "context prompt"
 
 
-def _is_former(asked: Invocation) -> bool:
-    return asked.name in _FORMER_NAMES
+def _is_former(invocation: Invocation) -> bool:
+    return invocation.name in _FORMER_NAMES
 
 
 def _format_size(meter: Meter) -> str:
@@ -99,12 +99,12 @@ def _format_bar(amount: int, total: int, width: int = 24) -> str:
 def _format_turns(session: Session, preview: WindowPreview) -> str:
     """Return how many turns the next request contains, and how many are only stored."""
     pinned = [number for number in session.context.pins if number < preview.first]
-    sent = max(0, preview.last - preview.first + 1) + len(pinned)
-    stored = session.interactions - sent
-    line = f"{pluralize(sent, 'turn')} sent"
+    sent_count = max(0, preview.last - preview.first + 1) + len(pinned)
+    stored_count = session.interactions - sent_count
+    line = f"{pluralize(sent_count, 'turn')} sent"
     if pinned:
         line += f" ({len(pinned)} pinned)"
-    return f"{line}, {stored} stored" if stored else line
+    return f"{line}, {stored_count} stored" if stored_count else line
 
 
 def _format_brought_back(session: Session, meter: Meter) -> Iterator[str]:
@@ -141,14 +141,14 @@ def _format_plan(plan: ReductionPlan) -> tuple[str, ...]:
     oldest = "the oldest turn" if len(turns) == 1 else f"the oldest {len(turns)} turns"
     verb = "summarised" if plan.how == "condense" else "dropped"
     is_one = len(turns) == 1
-    when = f"{plan.when[0].upper()}{plan.when[1:]}"
-    return (f"{when} {oldest} {'is' if is_one else 'are'} {verb}. /pin keeps one.",)
+    moment = f"{plan.when[0].upper()}{plan.when[1:]}"
+    return (f"{moment} {oldest} {'is' if is_one else 'are'} {verb}. /pin keeps one.",)
 
 
 @Action(Need.CONTEXT, Words("TEXT", "the text to search for", "+", is_text=True), during_turn=True)
-def why(runtime: Runtime, asked: Invocation) -> ActionResult:
+def why(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Why a text is no longer sent"""
-    occurrences = runtime.context_control.find_text(asked.text)
+    occurrences = runtime.context_control.find_text(invocation.text)
     lines = []
     for occurrence in occurrences:
         lines.append(f"T{occurrence['turn']} · {occurrence['where']}: {occurrence['excerpt']}")
@@ -163,7 +163,7 @@ def why(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.CONTEXT, during_turn=True)
-def log(runtime: Runtime, asked: Invocation) -> ActionResult:
+def log(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """All reductions, newest first"""
     reductions = runtime.sessions.context.log(runtime.context_control.session)
     fields = ("id", "how", "interaction", "step", "before", "after", "detail", "undone")
@@ -182,7 +182,7 @@ def log(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.CONTEXT)
-def undo(runtime: Runtime, asked: Invocation) -> ActionResult:
+def undo(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Undo the newest reduction"""
     reduction = runtime.context_control.undo()
     line = "The summary is undone: all its turns are sent again."
@@ -195,10 +195,10 @@ _TURN = Words("[TURN]", "for example T7 (default: the newest)", "?")
 
 
 @Action(Need.CONTEXT, _TURN, complete=complete_turns, is_command=True)
-def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
+def pin(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Keep a turn in every request (default: the last one)"""
     control = runtime.context_control
-    number = parse_turn(asked.text) if asked.words else None
+    number = parse_turn(invocation.text) if invocation.words else None
     size = control.pin(number)
     pins = list(control.session.context.pins)
     line = f"pinned T{number or control.session.interactions} ({format_tokens(size)} tokens in every request)"
@@ -207,9 +207,11 @@ def pin(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.CONTEXT, _TURN, complete=complete_turns, is_command=True)
-def unpin(runtime: Runtime, asked: Invocation) -> ActionResult:
+def unpin(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Unpin a turn (default: the last one)"""
-    number = runtime.context_control.unpin(parse_turn(asked.text) if asked.words else None)
+    number = runtime.context_control.unpin(
+        parse_turn(invocation.text) if invocation.words else None
+    )
     return ActionResult({"unpinned": number}, (f"unpinned T{number}: it may be left out again",))
 
 
@@ -230,19 +232,21 @@ _PREVIEW = Flag("--preview", "only show what would be removed, in tokens")
     is_command=True,
     during_turn=True,
 )
-async def window(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def window(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Show or change how many past turns are sent
 
     In a session the word "preview" in front is the flag, and "left" and "back" are the actions of that name. Raises
     BadInput.
     """
-    word, _, rest = asked.text.partition(" ")
+    word, _, rest = invocation.text.partition(" ")
     if word in WINDOW_WORDS:
         action = WINDOW_WORDS[word]
-        request = action.read(rest, word, asked.folder)
-        return await action.perform(runtime, replace(request, face=asked.face, prefix=asked.prefix))
-    is_preview = _PREVIEW.name in asked.flags or asked.text.startswith("preview")
-    text = asked.text.removeprefix("preview").strip()
+        request = action.read(rest, word, invocation.folder)
+        return await action.perform(
+            runtime, replace(request, face=invocation.face, prefix=invocation.prefix)
+        )
+    is_preview = _PREVIEW.name in invocation.flags or invocation.text.startswith("preview")
+    text = invocation.text.removeprefix("preview").strip()
     present = runtime.session.window
     spec = _parse_window(text) if text else None
     if spec is not None and not is_preview:
@@ -315,9 +319,9 @@ def _format_cost_change(runtime: Runtime, before: int, after: int) -> str:
     is_command=True,
     during_turn=True,
 )
-def prompt(runtime: Runtime, asked: Invocation) -> ActionResult:
+def prompt(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Show the next request (for TEXT), or that of turn T7: one line a message, or exactly as it is sent (full)"""
-    return show_prompt(runtime, asked.text)
+    return show_prompt(runtime, invocation.text)
 
 
 @Action(
@@ -326,14 +330,14 @@ def prompt(runtime: Runtime, asked: Invocation) -> ActionResult:
     aliases=("condense",),
     is_command=True,
 )
-async def compact(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def compact(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Summarise the conversation (optional: what to focus on)"""
     result = ActionResult(None)
-    with asked.face.working("Summarising the conversation"):
-        async for event in runtime.context_control.compact(asked.text):
+    with invocation.face.working("Summarising the conversation"):
+        async for event in runtime.context_control.compact(invocation.text):
             if isinstance(event, Notice) and result.value is None:
                 raise BadInput(f"{event.text[0].upper()}{event.text[1:]}.")
-            asked.face.show(event)
+            invocation.face.show(event)
             if isinstance(event, ContextReduced):
                 line = f"{event.before:,} → {event.after:,} tokens: {event.detail}"
                 result = ActionResult(to_json(event), (line,))

@@ -30,18 +30,20 @@ BESIDE = "beside"
     ],
     during_turn=True,
 )
-def cost(runtime: Runtime, asked: Invocation) -> ActionResult:
+def cost(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Show a session's tokens and cost, by model, cause and tool, and what a full window would have cost"""
     # late: not needed to declare an action
     # late: as above
     from swecli.actions.next_price import price_next
     from swecli.actions.session_cost import format_session
 
-    if asked.text == NEXT:
+    if invocation.text == NEXT:
         price = price_next(runtime.agent)
         return ActionResult(price.to_json(), price.lines)
-    if asked.words:
-        raise UsageError(f"{asked.text!r} is nothing to show.", f"Use {asked.prefix}cost {NEXT}.")
+    if invocation.words:
+        raise UsageError(
+            f"{invocation.text!r} is nothing to show.", f"Use {invocation.prefix}cost {NEXT}."
+        )
     # late: as above
 
     return format_session(runtime, shutil.get_terminal_size().columns)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the prompt completes the names of commands before these are
 
 
 @Action(Need.SETTINGS, in_session=False)
-def path(start: Start, asked: Invocation) -> ActionResult:
+def path(start: Start, invocation: Invocation) -> ActionResult:
     """Print where the database is"""
     # late: not needed to declare an action
     from swecli.store.sqlite.files import locate
@@ -24,7 +24,7 @@ def path(start: Start, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.ALL_SESSIONS, in_session=False)
-def check(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def check(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Check for damage; exit 1 if there is any"""
     database = sessions.database
     problems = [*database.notices, *database.check()]
@@ -39,9 +39,9 @@ def check(sessions: SessionManager, asked: Invocation) -> ActionResult:
     Words("[FILE]", "the copy (default: beside it, with the time)", "?"),
     in_session=False,
 )
-def backup(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def backup(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Make a consistent copy, also while the database is in use"""
-    target = asked.file(asked.text) if asked.text else None
+    target = invocation.file(invocation.text) if invocation.text else None
     copy = str(sessions.database.backup(target))
     return ActionResult({"backup": copy}, (copy,))
 

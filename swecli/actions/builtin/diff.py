@@ -18,13 +18,13 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     complete_further=complete_changes,
     during_turn=True,
 )
-def diff(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def diff(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Show what the last turn, turn T7 or the session changed in files, and by whom"""
     # late: not needed to declare an action
     from swecli.actions.turn_pieces import find_diffs
     from swecli.undo.turn_files import TurnFiles
 
-    diffs = find_diffs(TurnFiles.open(sessions), sessions.session, asked.text)
+    diffs = find_diffs(TurnFiles.open(sessions), sessions.session, invocation.text)
     value = [
         {"name": file.name, "change": file.heading, "diff": file.text, "hunks": [*file.labels]}
         for file in diffs

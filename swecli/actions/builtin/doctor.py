@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
 
 
 @Action(Need.ANY_CONFIGURATION, during_turn=True)
-def doctor(start: Start | SwecliError, asked: Invocation) -> ActionResult:
+def doctor(start: Start | SwecliError, invocation: Invocation) -> ActionResult:
     """Check this installation: settings, folders, database, model, programs
 
     Exit code 1 if something needs attention.

@@ -22,18 +22,18 @@ _FILTERED = Words(FILTER, FILTER, shell_name="WORD")
 
 
 @Action(Need.DATABASE, _FILTERED, during_turn=True)
-def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Findings, the open ones unless a state is named"""
     # late: most sessions review nothing
     from swecli.review.publish.filters import filter_findings
 
-    store = open_store(sessions, asked.folder)
-    selected = filter_findings(store.findings(), asked.words)
+    store = open_store(sessions, invocation.folder)
+    selected = filter_findings(store.findings(), invocation.words)
     rows = tuple(_format_row(finding) for finding in selected)
     head = ("id", "place", "state", "problem")
     lines = list[str]()
     if not store.findings():
-        lines.append(f"No findings yet. Run {asked.prefix}review.")
+        lines.append(f"No findings yet. Run {invocation.prefix}review.")
     elif not selected:
         lines.append("No finding matches.")
     return ActionResult(
@@ -63,14 +63,14 @@ walk = Action(
 
 
 @Action(Need.DATABASE, Words("F-12"), during_turn=True)
-def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """One finding with its evidence"""
     # late: as above
     from swecli.review.publish.view import view
 
-    store = open_store(sessions, asked.folder)
-    finding = store.get(asked.text)
-    page = view(finding, project_root(asked.folder), store.history(finding.id))
+    store = open_store(sessions, invocation.folder)
+    finding = store.get(invocation.text)
+    page = view(finding, project_root(invocation.folder), store.history(finding.id))
     lines = tuple(map(redact, page.lines()))
     return ActionResult(redact_value(finding.to_json()), lines)
 
@@ -85,51 +85,51 @@ apply = Action(
 
 
 @Action(Need.DATABASE, Words("F-12 WHY"))
-def dismiss(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def dismiss(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Dismiss a finding, with a reason"""
-    return _settle(sessions, asked, "dismissed", "is dismissed: {}")
+    return _settle(sessions, invocation, "dismissed", "is dismissed: {}")
 
 
 @Action(Need.DATABASE, Words("F-12 [WHY]"))
-def fixed(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def fixed(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Mark a finding as fixed"""
-    return _settle(sessions, asked, "fixed", "is fixed; found again it counts as regressed")
+    return _settle(sessions, invocation, "fixed", "is fixed; found again it counts as regressed")
 
 
 @Action(Need.DATABASE, Words("F-12 [WHY]"))
-def reopen(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def reopen(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Open a finding again"""
-    return _settle(sessions, asked, "open", "is open")
+    return _settle(sessions, invocation, "open", "is open")
 
 
 def _settle(
-    sessions: SessionManager, asked: Invocation, state: FindingState, message: str
+    sessions: SessionManager, invocation: Invocation, state: FindingState, message: str
 ) -> ActionResult:
     """Give a finding this state; the message says what it is then, with the reason. Raises UsageError."""
     # late: as above
     from swecli.review.judge.ledger import set_state
     from swecli.review.judge.lesson import propose_lesson
 
-    store = open_store(sessions, asked.folder)
-    ref = "".join(asked.words[:1])
-    reason = " ".join(asked.words[1:])
+    store = open_store(sessions, invocation.folder)
+    ref = "".join(invocation.words[:1])
+    reason = " ".join(invocation.words[1:])
     if state == "dismissed" and store.get(ref) and not reason:
         raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
-    changed = set_state(store, ref, state, reason)
-    note = propose_lesson(sessions, store, changed, f"{asked.prefix}playbook")
-    line = f"{changed.id} {message.format(changed.reason)}."
-    return ActionResult(changed.to_json(), (line,), note=note)
+    settled = set_state(store, ref, state, reason)
+    note = propose_lesson(sessions, store, settled, f"{invocation.prefix}playbook")
+    line = f"{settled.id} {message.format(settled.reason)}."
+    return ActionResult(settled.to_json(), (line,), note=note)
 
 
 @Action(Need.DATABASE, Words("F-12 ..."))
-def recheck(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def recheck(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Compare findings with the files as they are now"""
     # late: as above
     from swecli.review.judge.ledger import format_change
     from swecli.review.judge.ledger import recheck as compare
 
-    store = open_store(sessions, asked.folder)
-    changes = compare(store, asked.folder, asked.words)
+    store = open_store(sessions, invocation.folder)
+    changes = compare(store, invocation.folder, invocation.words)
     lines = [format_change(before, after) for before, after in changes]
     if not lines:
         lines = ["Nothing has changed."]
@@ -141,15 +141,15 @@ def recheck(sessions: SessionManager, asked: Invocation) -> ActionResult:
     Words("F-12 ..."),
     (Flag("--yes", "really ask; without it only the estimated price is shown", in_session=False),),
 )
-async def check(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def check(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Let the model check gone and unverified findings"""
     # late: as above
     from swecli.review.read.job import prepare_check
 
-    face = asked.face
+    face = invocation.face
     store = open_store(runtime.sessions, runtime.cwd)
     verifier, claims, price = prepare_check(
-        runtime.agent, store, asked.words, trusted=runtime.trusted
+        runtime.agent, store, invocation.words, trusted=runtime.trusted
     )
     if not claims:
         return ActionResult([], ("There is nothing to check.",))
@@ -175,16 +175,16 @@ def _format_checked(finding: Finding) -> str:
     (Flag("--format", "Markdown by default", choices=("markdown", "json", "sarif")),),
     in_session=False,
 )
-def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def export(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Print findings as Markdown, JSON or SARIF"""
     # late: as above
     from swecli.review.publish.filters import filter_findings
     from swecli.review.publish.posting import as_markdown
     from swecli.review.publish.sarif import as_sarif
 
-    selected = filter_findings(open_store(sessions, asked.folder).findings(), asked.words)
+    selected = filter_findings(open_store(sessions, invocation.folder).findings(), invocation.words)
     value: Json = redact_value([finding.to_json() for finding in selected])
-    if asked.value("--format") == "sarif":
+    if invocation.value("--format") == "sarif":
         value = as_sarif(selected)
     return ActionResult(value, (as_markdown(selected, "Findings"),))
 

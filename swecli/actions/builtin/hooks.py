@@ -11,21 +11,21 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
 
 
 @Action(Need.SETTINGS)
-def list_(start: Start, asked: Invocation) -> ActionResult:
+def list_(start: Start, invocation: Invocation) -> ActionResult:
     """The hooks by number, and which of them run"""
     # late: not needed to declare an action
     from swecli.actions.hooks import list_hooks
 
-    return list_hooks(start, asked.prefix)
+    return list_hooks(start, invocation.prefix)
 
 
 @Action(Need.SETTINGS, Words("NUMBER", "of a hook in the list"))
-def show(start: Start, asked: Invocation) -> ActionResult:
+def show(start: Start, invocation: Invocation) -> ActionResult:
     """One hook: its command, where it runs, and the scripts that it names, or what changed in them"""
     # late: as above
     from swecli.actions.hooks import show_hook
 
-    return show_hook(start, asked)
+    return show_hook(start, invocation)
 
 
 @Action(
@@ -36,16 +36,16 @@ def show(start: Start, asked: Invocation) -> ActionResult:
         Flag("--yes", "approve without a question", in_session=False),
     ),
 )
-async def approve(start: Start, asked: Invocation) -> ActionResult:
+async def approve(start: Start, invocation: Invocation) -> ActionResult:
     """Show what hooks of the project would run, and run them from the next message on"""
     # late: as above
     from swecli.actions.hooks import approve_hooks
 
-    return await approve_hooks(start, asked)
+    return await approve_hooks(start, invocation)
 
 
 @Action(Need.SETTINGS)
-def withdraw(start: Start, asked: Invocation) -> ActionResult:
+def withdraw(start: Start, invocation: Invocation) -> ActionResult:
     """Withdraw your approval of all hooks of the project"""
     # late: as above
     from swecli.actions.hooks import withdraw_hooks

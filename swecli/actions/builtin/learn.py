@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     ),
     in_session=False,
 )
-async def learn(learning: LearningService, asked: Invocation) -> ActionResult:
+async def learn(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Learn from stored sessions, from the memory of another program, or from commits
 
     Of sessions it learns what reflecting after each turn would have learned, within the same limits; of the others it
@@ -35,6 +35,6 @@ async def learn(learning: LearningService, asked: Invocation) -> ActionResult:
     from swecli.actions.learning import learn_from_sessions
     from swecli.actions.moving_in import find_others, learn_from_others
 
-    if find_others(asked.flags["--from"], asked.folder):
-        return await learn_from_others(learning, asked)
-    return await learn_from_sessions(learning, asked)
+    if find_others(invocation.flags["--from"], invocation.folder):
+        return await learn_from_others(learning, invocation)
+    return await learn_from_sessions(learning, invocation)

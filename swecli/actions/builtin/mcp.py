@@ -16,21 +16,21 @@ _NAME = Words("NAME", "of a server", "?")
 
 
 @Action(Need.SETTINGS)
-def list_(start: Start, asked: Invocation) -> ActionResult:
+def list_(start: Start, invocation: Invocation) -> ActionResult:
     """The servers, and whether their tools are offered; none is started"""
     # late: not needed to declare an action
     from swecli.actions.servers import list_servers
 
-    return list_servers(start, asked.prefix)
+    return list_servers(start, invocation.prefix)
 
 
 @Action(Need.SETTINGS, _NAME)
-def get(start: Start, asked: Invocation) -> ActionResult:
+def get(start: Start, invocation: Invocation) -> ActionResult:
     """One server: how it is started or reached, and the tools that you approved; it is not started"""
     # late: as above
     from swecli.actions.servers import show_server
 
-    return show_server(start, _required_name(asked), asked)
+    return show_server(start, _required_name(invocation), invocation)
 
 
 @Action(
@@ -53,43 +53,43 @@ def get(start: Start, asked: Invocation) -> ActionResult:
         Flag("--outside", "run the program outside the sandbox, as you"),
     ),
 )
-def add(start: Start, asked: Invocation) -> ActionResult:
+def add(start: Start, invocation: Invocation) -> ActionResult:
     """Add a server to your file, or the project's; it is not started"""
     # late: as above
     from swecli.actions.servers import add_to_file
 
-    return add_to_file(start, asked)
+    return add_to_file(start, invocation)
 
 
 @Action(Need.SETTINGS, _NAME, (Flag("--yes", "approve without a question", in_session=False),))
-async def approve(start: Start, asked: Invocation) -> ActionResult:
+async def approve(start: Start, invocation: Invocation) -> ActionResult:
     """Start a server, read what it says of its tools, and offer them from then on"""
     # late: as above
     from swecli.actions.servers import approve_tools
 
-    return await approve_tools(start, _required_name(asked), asked)
+    return await approve_tools(start, _required_name(invocation), invocation)
 
 
 @Action(Need.SETTINGS, _NAME, (_SCOPE,))
-def remove(start: Start, asked: Invocation) -> ActionResult:
+def remove(start: Start, invocation: Invocation) -> ActionResult:
     """Remove a server from your file, or the project's, and withdraw its approval"""
     # late: as above
     from swecli.actions.servers import remove_from_file
 
-    return remove_from_file(start, _required_name(asked), asked)
+    return remove_from_file(start, _required_name(invocation), invocation)
 
 
 @Action(Need.SETTINGS, _NAME)
-async def login(start: Start, asked: Invocation) -> ActionResult:
+async def login(start: Start, invocation: Invocation) -> ActionResult:
     """Log in at a service, in the browser"""
     # late: as above
     from swecli.actions.servers import log_in
 
-    return await log_in(start, _required_name(asked), asked)
+    return await log_in(start, _required_name(invocation), invocation)
 
 
 @Action(Need.SETTINGS, in_session=False)
-async def serve(start: Start, asked: Invocation) -> ActionResult:
+async def serve(start: Start, invocation: Invocation) -> ActionResult:
     """Serve what was learned in this folder to another assistant, which starts this and speaks to it"""
     # late: the library of the protocol takes half a second
     from swecli.actions.serving import serve as serve_playbook
@@ -98,10 +98,10 @@ async def serve(start: Start, asked: Invocation) -> ActionResult:
     return ActionResult(None)
 
 
-def _required_name(asked: Invocation) -> str:
-    if not asked.text:
-        raise UsageError("Give the name of a server.", f"See `{asked.prefix}mcp list`.")
-    return asked.text
+def _required_name(invocation: Invocation) -> str:
+    if not invocation.text:
+        raise UsageError("Give the name of a server.", f"See `{invocation.prefix}mcp list`.")
+    return invocation.text
 
 
 mcp = Family(

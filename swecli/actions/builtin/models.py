@@ -19,37 +19,37 @@ _NAME = Words("NAME", count="?")
     Words("[WORD]", "list the known models with this in their name", count="?"),
     during_turn=True,
 )
-async def list_(start: Start, asked: Invocation) -> ActionResult:
+async def list_(start: Start, invocation: Invocation) -> ActionResult:
     """List the models that can be used here, and what each needs"""
     # late: not needed to declare an action
     from swecli.actions.models import list_usable, search_known
 
     # in a thread: tables are read, and local servers asked, while a screen is drawn
-    if asked.words:
-        return await asyncio.to_thread(search_known, start.environ, asked.text)
+    if invocation.words:
+        return await asyncio.to_thread(search_known, start.environ, invocation.text)
     return await asyncio.to_thread(list_usable, start)
 
 
 @Action(Need.SETTINGS, _NAME, during_turn=True)
-def show(start: Start, asked: Invocation) -> ActionResult:
+def show(start: Start, invocation: Invocation) -> ActionResult:
     """Show what is known about a model, and where each value comes from"""
     # late: as above
     from swecli.actions.models import describe_model
 
-    return describe_model(start, _required_name(asked))
+    return describe_model(start, _required_name(invocation))
 
 
 @Action(Need.SETTINGS, _NAME)
-async def test(start: Start, asked: Invocation) -> ActionResult:
+async def test(start: Start, invocation: Invocation) -> ActionResult:
     """Send a model one small request with a tool, which may cost money"""
     # late: as above
     from swecli.actions.models import try_model
 
-    return await try_model(start, _required_name(asked))
+    return await try_model(start, _required_name(invocation))
 
 
 @Action(Need.SETTINGS, in_session=False)
-def update(start: Start, asked: Invocation) -> ActionResult:
+def update(start: Start, invocation: Invocation) -> ActionResult:
     """Fetch the table of prices and limits"""
     # late: as above
     from swecli.actions.models import update_models
@@ -57,12 +57,12 @@ def update(start: Start, asked: Invocation) -> ActionResult:
     return update_models(start.environ)
 
 
-def _required_name(asked: Invocation) -> str:
+def _required_name(invocation: Invocation) -> str:
     """Return the name of the model. Raises UsageError if there is none."""
-    if not asked.words:
-        command = f"{asked.prefix}models"
-        raise UsageError(f"{command} {asked.name} needs a model's name.", f"See {command}.")
-    return asked.text
+    if not invocation.words:
+        command = f"{invocation.prefix}models"
+        raise UsageError(f"{command} {invocation.name} needs a model's name.", f"See {command}.")
+    return invocation.text
 
 
 models = Family(

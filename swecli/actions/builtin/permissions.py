@@ -16,11 +16,11 @@ _MAX_DIGITS = 10  # Python refuses to convert thousands; no list has that many r
 
 
 @Action(Need.CONTEXT)
-def show(runtime: Runtime, asked: Invocation) -> ActionResult:
+def show(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """The rules, and why the last call was asked or allowed"""
     rules = runtime.agent.permissions
     for name, text, hint in rules.invalid:
-        asked.face.warn(
+        invocation.face.warn(
             f"{name}: {text!r} is not a valid permission rule and is NOT enforced. {hint}"
         )
     removable = _allowed_rows(rules)
@@ -31,11 +31,11 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
     ]
     for folder in rules.folders.read():
         notes.append(f"added folder {folder}{'' if folder.is_there else ', which is gone'}")
-    if asked.face.can_ask:  # a command line made no calls
+    if invocation.face.can_ask:  # a command line made no calls
         notes.append(f"last decision: {rules.last}" if rules.last else "no calls yet")
     if removable:
         notes.append(
-            f"{asked.prefix}permissions remove N removes one · the others: swecli config edit"
+            f"{invocation.prefix}permissions remove N removes one · the others: swecli config edit"
         )
     head = ("#", "list", "rule", "from")
     value = [dict(zip(head, row, strict=True)) for row in rows]
@@ -43,10 +43,10 @@ def show(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.CONTEXT, Words("RULE", count="+", is_text=True))
-def allow(runtime: Runtime, asked: Invocation) -> ActionResult:
+def allow(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Run what it covers without asking in this session, e.g. run(git commit *)"""
     rules = runtime.agent.permissions
-    rule = rules.allow_for_session(asked.text)
+    rule = rules.allow_for_session(invocation.text)
     if rule.text in rules.unusable_rules(runtime.agent.tools):
         rules.remove(rule)
         raise BadInput(
@@ -59,11 +59,11 @@ def allow(runtime: Runtime, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.CONTEXT, Words("N", "its number in the list", "?"))
-def remove(runtime: Runtime, asked: Invocation) -> ActionResult:
+def remove(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Remove a rule that you allowed"""
     rules = runtime.agent.permissions
     removable = [*rules.project, *_session_rules(rules)]
-    number = asked.text
+    number = invocation.text
     index = int(number) if number.isdecimal() and len(number) < _MAX_DIGITS else 0
     if not 1 <= index <= len(removable):
         hint = "Rules in the settings: swecli config edit"

@@ -28,32 +28,32 @@ _REASON = Words("[WHY]", is_text=True)
 
 
 @Action(Need.LEARNING, _REASON, is_command=True)
-async def good(learning: LearningService, asked: Invocation) -> ActionResult:
+async def good(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Mark the last turn good; a model says which strategies helped"""
     # late: not needed to declare an action
     from swecli.actions.learning import mark_turn
 
-    return await mark_turn(learning, asked, is_good=True)
+    return await mark_turn(learning, invocation, is_good=True)
 
 
 @Action(Need.LEARNING, _REASON, is_command=True)
-async def bad(learning: LearningService, asked: Invocation) -> ActionResult:
+async def bad(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Mark the last turn bad; a model says which strategies hurt"""
     # late: as above
     from swecli.actions.learning import mark_turn
 
-    return await mark_turn(learning, asked, is_good=False)
+    return await mark_turn(learning, invocation, is_good=False)
 
 
 @Action(
     Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (SESSION,), is_command=True
 )
-async def reflect(learning: LearningService, asked: Invocation) -> ActionResult:
+async def reflect(learning: LearningService, invocation: Invocation) -> ActionResult:
     """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
     # late: as above
     from swecli.actions.learning import reflect_on_turn
 
-    return await reflect_on_turn(learning, asked)
+    return await reflect_on_turn(learning, invocation)
 
 
 playbook = Family(

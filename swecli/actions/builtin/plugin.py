@@ -11,21 +11,21 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
 
 
 @Action(Need.SETTINGS)
-def list_(start: Start, asked: Invocation) -> ActionResult:
+def list_(start: Start, invocation: Invocation) -> ActionResult:
     """The plug-ins, what they bring, and whether their folders are as you approved them"""
     # late: not needed to declare an action
     from swecli.actions.plugins import list_plugins
 
-    return list_plugins(start, asked.prefix)
+    return list_plugins(start, invocation.prefix)
 
 
 @Action(Need.SETTINGS, Words("NAME", "of a plug-in", "?"))
-def show(start: Start, asked: Invocation) -> ActionResult:
+def show(start: Start, invocation: Invocation) -> ActionResult:
     """One plug-in: all that it brings and runs, and what changed in its folder since you approved it"""
     # late: as above
     from swecli.actions.plugins import show_plugin
 
-    return show_plugin(start, asked)
+    return show_plugin(start, invocation)
 
 
 @Action(
@@ -38,25 +38,25 @@ def show(start: Start, asked: Invocation) -> ActionResult:
     ),
     in_session=False,
 )
-async def add(start: Start, asked: Invocation) -> ActionResult:
+async def add(start: Start, invocation: Invocation) -> ActionResult:
     """Show what a plug-in brings, or what changed in it, and use a copy of it from the next start on"""
     # late: as above
     from swecli.actions.plugins import add_plugin
 
-    return await add_plugin(start, asked)
+    return await add_plugin(start, invocation)
 
 
 @Action(Need.SETTINGS, Words("NAME", "of a plug-in", "?"), in_session=False)
-def remove(start: Start, asked: Invocation) -> ActionResult:
+def remove(start: Start, invocation: Invocation) -> ActionResult:
     """Remove a plug-in, with the files that its programs keep"""
     # late: as above
     from swecli.actions.plugins import remove_plugin
 
-    return remove_plugin(start, asked)
+    return remove_plugin(start, invocation)
 
 
 @Action(Need.ANY_CONFIGURATION, in_session=False)
-def memory(start: object, asked: Invocation) -> ActionResult:
+def memory(start: object, invocation: Invocation) -> ActionResult:
     """Print the folder of the plug-in that brings the memory to other assistants"""
     # late: as above
     from swecli.actions.plugins import find_memory_plugin

@@ -56,9 +56,9 @@ _FLAGS = (
         (".", "the whole tree"),
     ],
 )
-async def review(runtime: Runtime, asked: Invocation) -> ActionResult:
+async def review(runtime: Runtime, invocation: Invocation) -> ActionResult:
     """Review changes, a branch, a commit, paths or the whole tree, and keep every finding"""
     # late: most sessions review nothing
     from swecli.actions.reviewing import run_review
 
-    return await run_review(runtime, asked)
+    return await run_review(runtime, invocation)

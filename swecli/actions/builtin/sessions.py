@@ -39,17 +39,17 @@ _LIMIT = Flag("--limit", f"at most so many (default {_MAX_LISTED})", "N")
     flags=(Flag("--here", "only sessions of this directory"), _LIMIT),
     in_session=False,
 )
-def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Newest first"""
     folder = None
     place = None
-    if "--here" in asked.flags:
+    if "--here" in invocation.flags:
         # late: the prompt completes the names of the actions before git's module is loaded
         from swecli.tools.projects import open_project
 
-        folder = str(asked.folder)
-        place = open_project(sessions.database, asked.folder)
-    limit = parse_count(asked.value("--limit"), _MAX_LISTED)
+        folder = str(invocation.folder)
+        place = open_project(sessions.database, invocation.folder)
+    limit = parse_count(invocation.value("--limit"), _MAX_LISTED)
     listed = sessions.catalog.list_sessions(folder, limit, place=place)
     rows = tuple(
         (
@@ -67,12 +67,12 @@ def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.NAMED_SESSION, in_session=False)
-def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Show the conversation of one session"""
     # late: as above
     from swecli.actions.conversation import show_conversation
 
-    return show_conversation(sessions, as_value=asked.wants_value)
+    return show_conversation(sessions, as_value=invocation.wants_value)
 
 
 @Action(
@@ -82,14 +82,16 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     is_command=True,
     during_turn=True,
 )
-def search(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def search(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Search all sessions, newest first"""
-    if not asked.text.strip():
+    if not invocation.text.strip():
         raise UsageError("Nothing to search for.", "For example: search retry limit")
-    hits = sessions.catalog.search(asked.text, parse_count(asked.value("--limit"), _MAX_LISTED))
+    hits = sessions.catalog.search(
+        invocation.text, parse_count(invocation.value("--limit"), _MAX_LISTED)
+    )
     value = [asdict(hit) | {"created_at": hit.created_at.isoformat()} for hit in hits]
     if not hits:
-        return ActionResult(value, (f"no matches for {asked.text!r}",))
+        return ActionResult(value, (f"no matches for {invocation.text!r}",))
     rows = tuple(
         (
             f"{hit.title or hit.session_id[:13]} T{hit.interaction}",
@@ -99,15 +101,15 @@ def search(sessions: SessionManager, asked: Invocation) -> ActionResult:
         )
         for hit in hits
     )
-    note = "/resume NAME or ID continues one" if asked.prefix == "/" else ""
+    note = "/resume NAME or ID continues one" if invocation.prefix == "/" else ""
     return ActionResult(value, head=("session", "when", "role", "text"), rows=rows, note=note)
 
 
 @Action(Need.NAMED_SESSION, Words("NAME", count="+"), aliases=("title", "name"), is_command=True)
-def rename(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def rename(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Rename a session"""
     session = sessions.session
-    title = " ".join(asked.text.split())
+    title = " ".join(invocation.text.split())
     if not title:
         raise UsageError(f"This session is {session.name}.", "To name it: rename NAME")
     sessions.rename(title)
@@ -121,9 +123,9 @@ def rename(sessions: SessionManager, asked: Invocation) -> ActionResult:
     aliases=("branch",),
     is_command=True,
 )
-def fork(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def fork(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Copy a session, to continue the copy (optional: up to turn T7)"""
-    last_turn = sessions.session.resolve_turn(asked.text) if asked.text else None
+    last_turn = sessions.session.resolve_turn(invocation.text) if invocation.text else None
     copy = sessions.fork(upto=last_turn)
     line = f"Forked as {copy.id}; continue with: swecli -r {copy.id}"
     return ActionResult({"session_id": copy.id}, (line,))
@@ -135,12 +137,12 @@ def fork(sessions: SessionManager, asked: Invocation) -> ActionResult:
     (Flag("--yes", "do not ask"),),
     in_session=False,
 )
-def delete(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def delete(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Delete a session permanently, after a question"""
-    session = sessions.resume(sessions.find_deletable(asked.text), "")
+    session = sessions.resume(sessions.find_deletable(invocation.text), "")
     title = f"{session.title!r}, " if session.title else ""
     turns = pluralize(session.interactions, "turn")
-    if not asked.face.confirm_deletion(one_line(f"{session.id} ({title}{turns})")):
+    if not invocation.face.confirm_deletion(one_line(f"{session.id} ({title}{turns})")):
         raise SwecliError("Nothing was deleted.")
     deleted = sessions.delete(session.id)
     return ActionResult({"deleted": deleted}, (f"{deleted} deleted.",))
@@ -158,12 +160,12 @@ def delete(sessions: SessionManager, asked: Invocation) -> ActionResult:
     complete=lambda runtime: list(_FORMATS.items()),
     is_command=True,
 )
-def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def export(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Write a session as a page (html), Markdown or JSON, secrets redacted"""
     # late: most sessions are never exported
     from swecli.actions.exporting import export_session
 
-    return export_session(sessions, asked)
+    return export_session(sessions, invocation)
 
 
 @Action(
@@ -171,12 +173,12 @@ def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
     Words("FILE", "an export, or a transcript that an installed importer reads", "1"),
     in_session=False,
 )
-def import_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def import_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Import a session from a file, also one of another tool"""
     # late: as above
     from swecli.actions.importing import import_session
 
-    return import_session(sessions, asked.file(asked.text))
+    return import_session(sessions, invocation.file(invocation.text))
 
 
 @Action(
@@ -184,12 +186,12 @@ def import_(sessions: SessionManager, asked: Invocation) -> ActionResult:
     flags=(Flag("--diff", "print only differences of its requests; exit 1 if there are any"),),
     in_session=False,
 )
-def replay(recording: Recording, asked: Invocation) -> ActionResult:
+def replay(recording: Recording, invocation: Invocation) -> ActionResult:
     """Run it again with this version; nothing is sent, no tool runs"""
     # late: as above
     from swecli.actions.replaying import replay_recording
 
-    return replay_recording(recording, differences_only="--diff" in asked.flags)
+    return replay_recording(recording, differences_only="--diff" in invocation.flags)
 
 
 sessions = Family(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the prompt completes the names of the actions before these 
     ),
     during_turn=True,
 )
-async def sql(sessions: SessionManager, asked: Invocation) -> ActionResult:
+async def sql(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Query the database in SQL, read-only, through views whose names and columns are stable (alone: list them)
 
     A query that is cancelled ends. Raises UsageError, BadInput.
@@ -31,17 +31,17 @@ async def sql(sessions: SessionManager, asked: Invocation) -> ActionResult:
     # late: not needed to declare an action
     from swecli.store.views import MAX_ROWS, copy_with_views, run_query
 
-    limit = parse_count(asked.value("--limit"), MAX_ROWS)
-    file = asked.value("--copy")
-    if file and asked.text:
+    limit = parse_count(invocation.value("--limit"), MAX_ROWS)
+    file = invocation.value("--copy")
+    if file and invocation.text:
         raise UsageError("--copy takes no query.", "Make the copy first, then ask.")
     if file:
-        copy = str(copy_with_views(sessions.database, asked.file(file)))
+        copy = str(copy_with_views(sessions.database, invocation.file(file)))
         return ActionResult({"copy": copy}, (copy,))
     stop = Event()
     try:
         # in a thread: a query must not block Esc and the prompt
-        result = await asyncio.to_thread(run_query, sessions.database, asked.text, limit, stop)
+        result = await asyncio.to_thread(run_query, sessions.database, invocation.text, limit, stop)
     finally:
         stop.set()
     lines = () if result.rows else ("No rows.",)

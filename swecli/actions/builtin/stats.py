@@ -15,10 +15,10 @@ DAYS = 30
 
 
 @Action(Need.ALL_SESSIONS, Words("[DAYS]", f"how many (default {DAYS})", "?"), during_turn=True)
-def stats(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def stats(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Show the tokens and cost of all sessions in the last 30 (or DAYS) days, by day, model, cause and tool"""
     # late: not needed to declare an action
     from swecli.actions.spending import format_stats
 
     width = shutil.get_terminal_size().columns
-    return format_stats(sessions.database, parse_count(asked.text, DAYS), width)
+    return format_stats(sessions.database, parse_count(invocation.text, DAYS), width)

@@ -16,7 +16,7 @@ _FOLDER = Words("[FOLDER]", "default: this project", "?")
 
 
 @Action(Need.TRUST)
-def list_(ledger: TrustLedger, asked: Invocation) -> ActionResult:
+def list_(ledger: TrustLedger, invocation: Invocation) -> ActionResult:
     """The trusted folders"""
     folders, problems = ledger.list()
     rows: list[tuple[str, ...]] = []
@@ -32,9 +32,9 @@ def list_(ledger: TrustLedger, asked: Invocation) -> ActionResult:
 
 
 @Action(Need.TRUST, _FOLDER)
-def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
+def show(ledger: TrustLedger, invocation: Invocation) -> ActionResult:
     """The trusted files of a folder, and what changed since"""
-    root = _find_root(asked)
+    root = _find_root(invocation)
     if problem := ledger.problem_of(root):
         raise BadInput(problem)
     trust = ledger.trust_in(root)
@@ -60,13 +60,13 @@ def show(ledger: TrustLedger, asked: Invocation) -> ActionResult:
 
 
 def _describe_hook(name: str, hook: ApprovedFile) -> str:
-    when = f", approved {_format_time(hook.since)}" if hook.since is not None else ""
-    return f"  hook {name}: {hook.digest[:12]}{when}; what changed since: /hooks"
+    since = f", approved {_format_time(hook.since)}" if hook.since is not None else ""
+    return f"  hook {name}: {hook.digest[:12]}{since}; what changed since: /hooks"
 
 
 def _describe_plugin(name: str, plugin: ApprovedFile) -> str:
-    when = f", approved {_format_time(plugin.since)}" if plugin.since is not None else ""
-    return f"  plug-in {name}: {plugin.digest[:12]}{when}; what changed since: swecli plugin show {name}"
+    since = f", approved {_format_time(plugin.since)}" if plugin.since is not None else ""
+    return f"  plug-in {name}: {plugin.digest[:12]}{since}; what changed since: swecli plugin show {name}"
 
 
 def _compare(trust: FolderTrust, name: str) -> list[str]:
@@ -89,9 +89,9 @@ def _compare(trust: FolderTrust, name: str) -> list[str]:
 
 
 @Action(Need.TRUST, _FOLDER, in_session=False)
-def remove(ledger: TrustLedger, asked: Invocation) -> ActionResult:
+def remove(ledger: TrustLedger, invocation: Invocation) -> ActionResult:
     """Withdraw the trust in a folder"""
-    root = _find_root(asked)
+    root = _find_root(invocation)
     try:
         removed = ledger.remove(root)
     except OSError as error:
@@ -116,8 +116,8 @@ trust = Family(
 )
 
 
-def _find_root(asked: Invocation) -> Path:
-    return project_root(asked.folder / asked.text)
+def _find_root(invocation: Invocation) -> Path:
+    return project_root(invocation.folder / invocation.text)
 
 
 def _format_since(trust: FolderTrust) -> str:

@@ -42,11 +42,11 @@ class PastTurn:
 
     number: int
     query: str  # as typed
-    sent: str  # the query with its @files
+    sent_text: str  # the query with its @files
     steps: tuple[PastStep, ...]
     images: tuple[Image, ...] = ()  # of the query
     window: WindowSpec | None = None  # the setting then; None: unknown
-    stored: tuple[ApiMessage, ...] = ()  # the first request as sent; (): unknown
+    stored_messages: tuple[ApiMessage, ...] = ()  # the first request as sent; (): unknown
     situation: tuple[SituationNote, ...] = ()  # what held when it began
     brought_back: tuple[int, ...] = ()  # earlier turns that its query quotes
 
@@ -109,8 +109,8 @@ class History:
             window = None
             if request.epoch is not None and request.epoch.spec:
                 window = WindowSpec.parse(request.epoch.spec)
-            stored = tuple(strip_keys(request.keyed_messages))
-            turns.append(replace(turn, window=window, stored=stored))
+            stored_messages = tuple(strip_keys(request.keyed_messages))
+            turns.append(replace(turn, window=window, stored_messages=stored_messages))
         return replace(self, turns=tuple(turns))
 
 
@@ -139,7 +139,7 @@ def _read_turn(number: int, messages: Sequence[ChatMessage], not_before: float) 
     return PastTurn(
         number=number,
         query=query.content,
-        sent=query.content if query.sent is None else query.sent,
+        sent_text=query.content if query.sent is None else query.sent,
         steps=tuple(steps) or (PastStep(now),),
         images=tuple(query.images or ()),
         brought_back=tuple(note.turn for note in query.notes if isinstance(note, BroughtBackNote)),

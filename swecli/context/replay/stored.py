@@ -26,10 +26,10 @@ class StoredRequest:
 def stored_request(session: Session, log: Sequence[Reduction], number: int) -> StoredRequest:
     """Rebuild the first request of turn `number` of a completely loaded session; `log` are all of its reductions, also
     those undone later."""
-    undone = {row.detail: row.interaction for row in log if row.how == UNDO}
+    undone_at = {row.detail: row.interaction for row in log if row.how == UNDO}
     context = ContextState()
     for row in sorted(log, key=attrgetter("number")):
-        if _was_made(row, number) and undone.get(row.id, number) >= number:
+        if _was_made(row, number) and undone_at.get(row.id, number) >= number:
             context.add(row)
     query = next(message for message in session.messages if message.interaction == number)
     past = [message for message in session.messages if message.interaction < number]

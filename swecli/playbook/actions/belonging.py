@@ -22,8 +22,8 @@ def list_left(sessions: SessionManager, command: str) -> ActionResult:
     # late: most lists are of this project
     from swecli.store.projects import ProjectStore
 
-    left = ProjectStore(sessions.database).left()
-    if not left:
+    left_memories = ProjectStore(sessions.database).left_memories()
+    if not left_memories:
         return ActionResult([], ("Everything that is stored belongs to a folder that is there.",))
     rows = tuple(
         (
@@ -33,36 +33,36 @@ def list_left(sessions: SessionManager, command: str) -> ActionResult:
             str(memory.sessions),
             f"{memory.used_at.astimezone():%Y-%m-%d}" if memory.used_at else "",
         )
-        for memory in left
+        for memory in left_memories
     )
     return ActionResult(
-        [memory.to_json() for memory in left],
+        [memory.to_json() for memory in left_memories],
         head=("was in", "strategies", "findings", "sessions", "used"),
         rows=rows,
-        note=f"To take one over for this folder: {command} adopt {left[0].name}",
+        note=f"To take one over for this folder: {command} adopt {left_memories[0].name}",
     )
 
 
 @Action(Need.SESSION, Words("FOLDER"))
-def adopt(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def adopt(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Take over what is stored for another folder; it names one of list --all"""
     # late: few folders are moved so that they cannot be told
     from swecli.config.whereabouts import Whereabouts
     from swecli.store.projects import ProjectStore
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = ProjectStore(sessions.database)
     memory = _find(store, ctx)
-    own = ctx.session.project
-    if memory.project == own:
+    current_project = ctx.session.project
+    if memory.project == current_project:
         raise BadInput(f"This folder has what is stored for {memory.name} already.")
-    here = Whereabouts.of(asked.folder)
+    whereabouts = Whereabouts.of(invocation.folder)
     if store.folders_of(memory.project):  # two folders share it from now on
-        is_shared = len(store.folders_of(own)) > 1
-        store.choose(here, memory.project, takes=[] if is_shared else [own])
+        is_shared = len(store.folders_of(current_project)) > 1
+        store.choose(whereabouts, memory.project, takes=[] if is_shared else [current_project])
         ctx.session.project = memory.project
     else:
-        store.move(memory.project, own)
+        store.move(memory.project, current_project)
     sessions.playbook.refresh(ctx.session)
     line = f"This folder has now what is stored for {memory.name}: {memory.contents}."
     return ActionResult(memory.to_json(), (line,))
@@ -70,11 +70,11 @@ def adopt(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 def _find(store: ProjectStore, ctx: ActionContext) -> LeftMemory:
     """Return what the user named: a folder, or the key of a project. Raises BadInput."""
-    reference = ctx.asked.text.strip()
+    reference = ctx.invocation.text.strip()
     if not reference:
         hint = f"See {ctx.command} list --all, then: {ctx.command} adopt FOLDER"
         raise BadInput("Say which folder's memory to take over.", hint)
-    folder = str((ctx.asked.folder / Path(reference).expanduser()).absolute()).rstrip("/")
+    folder = str((ctx.invocation.folder / Path(reference).expanduser()).absolute()).rstrip("/")
     matching = [
         memory
         for memory in store.all_holdings()
@@ -82,8 +82,8 @@ def _find(store: ProjectStore, ctx: ActionContext) -> LeftMemory:
         or folder == memory.folder
         or _is_short_for(reference, memory.project)
     ]
-    own = ctx.session.project
-    others = [memory for memory in matching if memory.project != own] or matching
+    current_project = ctx.session.project
+    others = [memory for memory in matching if memory.project != current_project] or matching
     if len(others) == 1:
         return others[0]
     if others:
@@ -99,22 +99,22 @@ def _is_short_for(reference: str, key: str) -> bool:
 
 
 @Action(Need.SESSION, Words())
-def separate(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def separate(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Begin with an empty memory in this folder, apart from clones and forks of it"""
     # late: as for `adopt`
     from swecli.config.whereabouts import Whereabouts
     from swecli.store.projects import ProjectStore
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = ProjectStore(sessions.database)
-    own = ctx.session.project
-    here = Whereabouts.of(asked.folder)
-    if not store.is_made_of_commit(own):
+    current_project = ctx.session.project
+    whereabouts = Whereabouts.of(invocation.folder)
+    if not store.is_made_of_commit(current_project):
         raise BadInput("No clone or fork shares this folder's memory: its key is its own.")
-    key = store.free_key(str(here.root))
-    store.choose(here, key, sessions_of=own)
+    key = store.free_key(str(whereabouts.root))
+    store.choose(whereabouts, key, sessions_of=current_project)
     ctx.session.project = key
     sessions.playbook.refresh(ctx.session)
-    back = f"{ctx.command} adopt {own}"
+    back = f"{ctx.command} adopt {current_project}"
     line = f"This folder has a memory of its own now. Back to what it shared: {back}"
-    return ActionResult({"project": key, "shared": own}, (line,))
+    return ActionResult({"project": key, "shared": current_project}, (line,))

@@ -62,18 +62,18 @@ def _secret_note(text: str) -> str:
     ),
     during_turn=True,
 )
-def add(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def add(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Add one for this project, or import an exported playbook"""
-    ctx = ActionContext.of(sessions, asked)
-    is_trusted = "--trust" in asked.flags
-    if "--from" in asked.flags:
+    ctx = ActionContext.of(sessions, invocation)
+    is_trusted = "--trust" in invocation.flags
+    if "--from" in invocation.flags:
         # late: only an import needs pydantic
         from swecli.playbook.transfer import import_file
 
-        return import_file(ctx, asked.value("--from"), trusted=is_trusted)
+        return import_file(ctx, invocation.value("--from"), trusted=is_trusted)
     if is_trusted:
         raise ctx.usage_error("--trust goes with --from.", "add --from FILE --trust")
-    text = asked.text
+    text = invocation.text
     content = _clean_content(text)
     if not content:
         raise ctx.usage_error("The strategy is empty.", "add TEXT")
@@ -122,33 +122,33 @@ def _user_content(content: str) -> dict[str, Any]:
     ),
     during_turn=True,
 )
-def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def edit(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Change a strategy"""
-    ctx = ActionContext.of(sessions, asked)
-    scope = asked.value("--scope")
-    when = asked.value("--when")
-    paths = asked.value("--paths").split()
-    flags = {_PIN, _ON, _OFF} & asked.flags.keys()
-    bullet = ctx.find("".join(asked.words[:1]), include_deleted=_ON in flags)
-    text = " ".join(asked.words[1:])
-    if not (text or flags or scope or when or paths):
+    ctx = ActionContext.of(sessions, invocation)
+    scope = invocation.value("--scope")
+    condition = invocation.value("--when")
+    paths = invocation.value("--paths").split()
+    flags = {_PIN, _ON, _OFF} & invocation.flags.keys()
+    bullet = ctx.find("".join(invocation.words[:1]), include_deleted=_ON in flags)
+    text = " ".join(invocation.words[1:])
+    if not (text or flags or scope or condition or paths):
         usage = f"edit {bullet.id} TEXT, or --pin, --off, --on, --scope user"
         raise ctx.usage_error("There is nothing to change.", usage)
     if _OFF in flags and len(flags) > 1:
         problem = "--off cannot be combined with --on or --pin."
         raise ctx.usage_error(problem, f"edit {bullet.id} --off")
-    if "--scope" in asked.flags and scope not in _SCOPES:
+    if "--scope" in invocation.flags and scope not in _SCOPES:
         problem = f"Unknown scope {scope!r:.40} (choose: project, user)."
         raise ctx.usage_error(problem, f"edit {bullet.id} --scope user")
     content = _clean_content(text)
-    fields: dict[str, Any] = {"when": when} if when else {}
+    fields: dict[str, Any] = {"when": condition} if condition else {}
     fields |= _user_content(content) if content else {}
     fields |= {"scope": scope} if scope else {}
     fields |= {"paths": [] if paths == ["all"] else paths} if paths else {}
     fields |= {"state": "disabled"} if _OFF in flags else {}
     if _ON in flags and bullet.state == "active" and not bullet.harmful:
         raise BadInput(f"{bullet.id} is active already.")
-    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, when]).strip())
+    evidence = _user_evidence(ctx, text or " ".join([*flags, scope, *paths, condition]).strip())
     operations = [Op("RESTORE", bullet.id, evidence=evidence)] if _ON in flags else []
     operations += [Op("UPDATE", bullet.id, fields, evidence)] if fields else []
     operations += [Op("PIN", bullet.id, evidence=evidence)] if _PIN in flags else []
@@ -157,7 +157,7 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     reach = "all your projects" if scope == "user" else f"this {scope}"
     clauses: tuple[tuple[str, object], ...] = (
         ("is changed", text),
-        ("matches other words too", when),
+        ("matches other words too", condition),
         (f"applies to {reach}", scope),
         (f"is for {'all files' if paths == ['all'] else ', '.join(paths)}", paths),
         ("is pinned: every prompt contains it", _PIN in flags),
@@ -168,15 +168,15 @@ def edit(sessions: SessionManager, asked: Invocation) -> ActionResult:
     return ActionResult(
         {"edited": bullet.id, "what": changes},
         (f"{bullet.id} {changes}.",),
-        note=_secret_note(f"{text} {when}"),
+        note=_secret_note(f"{text} {condition}"),
     )
 
 
 @Action(Need.SESSION, Words("P-7"), during_turn=True)
-def remove(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def remove(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Delete a strategy"""
-    ctx = ActionContext.of(sessions, asked)
-    bullet = ctx.find(asked.text)
+    ctx = ActionContext.of(sessions, invocation)
+    bullet = ctx.find(invocation.text)
     evidence = _user_evidence(ctx, f"remove {bullet.id}")
     ctx.apply(_delta(ctx, "removed", Op("REMOVE", bullet.id, evidence=evidence)))
     line = f"{bullet.id} removed; `{ctx.command} undo` restores it."
@@ -189,11 +189,11 @@ def remove(sessions: SessionManager, asked: Invocation) -> ActionResult:
     (Flag("--redo", "redo what was undone instead"),),
     during_turn=True,
 )
-def undo(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def undo(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Undo the last N changes"""
-    ctx = ActionContext.of(sessions, asked)
-    is_redo = "--redo" in asked.flags
-    count = parse_count(asked.text, 1, "changes")
+    ctx = ActionContext.of(sessions, invocation)
+    is_redo = "--redo" in invocation.flags
+    count = parse_count(invocation.text, 1, "changes")
     changes = sessions.playbook.undo(ctx.session, count, redo=is_redo)
     label = "redone" if is_redo else "undone"
     lines = [f"{label}: {_describe(ctx, change)}" for change in changes]
@@ -217,17 +217,17 @@ def _describe(ctx: ActionContext, change: AppliedDelta) -> str:
 
 
 @Action(Need.SESSION, Words("[P-7 use|remove]"), during_turn=True)
-def review(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def review(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """List what needs your decision, or decide: P-7 use, P-7 remove, P-2 over P-9, P-2 beside P-9"""
-    ctx = ActionContext.of(sessions, asked)
-    if not asked.words:
+    ctx = ActionContext.of(sessions, invocation)
+    if not invocation.words:
         return _list_questions(ctx, find_questions(ctx))
-    if len(asked.words) == 3 and asked.words[1] in (OVER, BESIDE):
-        first, word, second = asked.words
+    if len(invocation.words) == 3 and invocation.words[1] in (OVER, BESIDE):
+        first, word, second = invocation.words
         return _settle_pair(ctx, ctx.find(first), ctx.find(second), is_instead=word == OVER)
-    if len(asked.words) != 2 or asked.words[1] not in ("use", "remove"):
+    if len(invocation.words) != 2 or invocation.words[1] not in ("use", "remove"):
         raise ctx.usage_error("A strategy and a decision are required.", "review P-7 use|remove")
-    name, decision = asked.words
+    name, decision = invocation.words
     bullet = ctx.find(name)
     if bullet.id not in [question.id for question in find_questions(ctx)]:
         raise BadInput(f"{bullet.id} needs no decision: it is {bullet.state}.")

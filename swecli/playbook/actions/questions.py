@@ -13,7 +13,8 @@ from swecli.playbook.actions.show import format_sources, format_verdict
 from swecli.playbook.pairs import Pair, PairKind, find_open
 from swecli.store.records import TurnLessons
 
-_ASKED = "asked:"  # of the names under which the store keeps what was asked at the end of a session
+# of the names under which the store keeps what was asked at the end of a session
+_PREFIX = "asked:"
 OVER, BESIDE = "over", "beside"
 """The words between two strategies in an answer: the first one holds instead of the second one, or both hold."""
 
@@ -32,20 +33,20 @@ def find_questions(ctx: ActionContext) -> list[Question]:
     ]
 
 
-def take_unasked(ctx: ActionContext, most: int) -> list[Question]:
+def take_unasked(ctx: ActionContext, limit: int) -> list[Question]:
     """Return the first questions that were not asked at the end of a session before, and note that they are."""
-    questions = {f"{_ASKED}{question.id}": question for question in find_questions(ctx)}
-    asked = ctx.sessions.turns.figures([*questions])
+    questions = {f"{_PREFIX}{question.id}": question for question in find_questions(ctx)}
+    asked_texts = ctx.sessions.turns.figures([*questions])
     figures: JsonObject = {}
-    taken = list[Question]()
+    selected = list[Question]()
     for name, question in questions.items():
         text = f"{question.content}\n{question.reason}"
-        if len(taken) < most and asked.get(name) != text:
+        if len(selected) < limit and asked_texts.get(name) != text:
             figures[name] = text
-            taken.append(question)
+            selected.append(question)
     if figures:
         ctx.sessions.playbook.record_lessons(ctx.session, TurnLessons(0, figures=figures))
-    return taken
+    return selected
 
 
 def _ask_about_pair(ctx: ActionContext, pair: Pair) -> Question:
@@ -72,9 +73,9 @@ def _decide(bullet: Bullet, yes: str) -> Sequence[Answer]:
 
 def _ask_about_doubtful(ctx: ActionContext, bullets: Sequence[Bullet]) -> Iterator[Question]:
     """Yield a question about each strategy that verdicts speak against, and that they alone may not retire."""
-    judged = [bullet for bullet in bullets if bullet.is_live and bullet.harmful]
-    effects = ctx.sessions.playbook.effects([bullet.id for bullet in judged]) if judged else {}
-    for bullet in judged:
+    doubtful = [bullet for bullet in bullets if bullet.is_live and bullet.harmful]
+    effects = ctx.sessions.playbook.effects([bullet.id for bullet in doubtful]) if doubtful else {}
+    for bullet in doubtful:
         if effects[bullet.id].speak_against:
             yield Question(
                 bullet.id,
@@ -95,9 +96,9 @@ def _reasons_against(ctx: ActionContext, bullet: Bullet, effects: EffectCounts) 
 
 
 def _ask_about_waiting(ctx: ActionContext, bullets: Sequence[Bullet]) -> Iterator[Question]:
-    waiting = [bullet for bullet in bullets if _is_waiting(bullet)]
-    evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in waiting])
-    for bullet in waiting:
+    proposals = [bullet for bullet in bullets if _is_waiting(bullet)]
+    evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in proposals])
+    for bullet in proposals:
         yield Question(
             bullet.id,
             "\n".join([f"{bullet.id} {bullet.content}", *_replaced_texts(ctx, bullet)]),

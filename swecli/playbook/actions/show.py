@@ -49,19 +49,19 @@ def _format_time(moment: datetime) -> str:
     ),
     during_turn=True,
 )
-def list_(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """List the strategies, the last used first"""
-    ctx = ActionContext.of(sessions, asked)
-    if "--log" in asked.flags:
+    ctx = ActionContext.of(sessions, invocation)
+    if "--log" in invocation.flags:
         return _log(ctx)
-    if "--all" in asked.flags:
+    if "--all" in invocation.flags:
         return list_left(sessions, ctx.command)
-    if asked.words:
+    if invocation.words:
         raise BadInput(
-            f"Unexpected argument {asked.words[0]!r:.40}.",
-            f"Use {ctx.command} show {asked.words[0]} for a strategy.",
+            f"Unexpected argument {invocation.words[0]!r:.40}.",
+            f"Use {ctx.command} show {invocation.words[0]} for a strategy.",
         )
-    is_verbose = "--verbose" in asked.flags
+    is_verbose = "--verbose" in invocation.flags
     bullets = ctx.bullets()
     if not bullets:
         hint = f"No strategies yet. Add one: {ctx.command} add run the tests with make check"
@@ -83,9 +83,11 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         state = f"{_format_state(bullet)}{team}"
         summary = effects[bullet.id].summary
         rows.append((bullet.id, state, *origin, summary, *more, bullet.content))
-    waiting = sum(bullet.state == "quarantined" for bullet in bullets)
-    need = "proposals need" if waiting > 1 else "proposal needs"
-    notes = [f"{waiting} {need} your approval: {ctx.command} review"] if waiting else []
+    proposal_count = sum(bullet.state == "quarantined" for bullet in bullets)
+    need = "proposals need" if proposal_count > 1 else "proposal needs"
+    notes = (
+        [f"{proposal_count} {need} your approval: {ctx.command} review"] if proposal_count else []
+    )
     if verbose:
         notes += _totals(ctx)
     elif len(rows) > _MAX_LISTED:
@@ -103,11 +105,11 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
 def _totals(ctx: ActionContext) -> Iterator[str]:
     records = ctx.sessions.turns
     turns = len(records.project_turns(ctx.session))
-    spent = records.reflection_cost()
-    cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
+    totals = records.reflection_cost()
+    cost = "at an unknown price" if totals.cost is None else f"for ${totals.cost:.4f}"
     pending = [*records.pending(ctx.session.id), *records.pending_elsewhere(ctx.session)]
     yield f"turns: {turns}, {len(pending)} of them pending reflection"
-    yield f"reflection took {spent.requests} requests, {spent.usage.total:,} tokens, {cost}, in all sessions"
+    yield f"reflection took {totals.requests} requests, {totals.usage.total:,} tokens, {cost}, in all sessions"
 
 
 def _format_state(bullet: Bullet) -> str:
@@ -134,23 +136,23 @@ def _bullet_json(bullet: Bullet, effects: EffectCounts) -> dict[str, Any]:
     (Flag("--force", "overwrite that file"),),
     during_turn=True,
 )
-def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def export(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Write all of them into one Markdown file, to read, edit and import again"""
     # late: only an export needs pydantic
     from swecli.playbook.transfer import to_markdown
 
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     bullets = ctx.bullets()
     evidence = ctx.sessions.playbook.evidence_by_id([bullet.id for bullet in bullets])
     effects = ctx.sessions.playbook.effects([bullet.id for bullet in bullets])
     text = to_markdown(bullets, evidence, effects)
-    file = asked.text
+    file = invocation.text
     if file in ("", "-"):
         return ActionResult({"text": text}, tuple(text.rstrip("\n").split("\n")), exact=text)
-    path = resolve_file(file, asked.folder)
+    path = resolve_file(file, invocation.folder)
     try:
         with path.open(
-            "w" if "--force" in asked.flags else "x", encoding="utf-8", newline=""
+            "w" if "--force" in invocation.flags else "x", encoding="utf-8", newline=""
         ) as stream:
             stream.write(text)
     except FileExistsError:
@@ -162,7 +164,7 @@ def export(sessions: SessionManager, asked: Invocation) -> ActionResult:
 
 
 def _log(ctx: ActionContext) -> ActionResult:
-    count = parse_count(ctx.asked.text, _MAX_CHANGES, "changes")
+    count = parse_count(ctx.invocation.text, _MAX_CHANGES, "changes")
     changes = ctx.sessions.playbook.log(ctx.session, count)
     if not changes:
         return ActionResult([], ("No changes yet.",))
@@ -194,24 +196,24 @@ def _delta_json(applied: AppliedDelta) -> dict[str, Any]:
     }
 
 
-def parse_count(text: str, default: int, what: str) -> int:
+def parse_count(text: str, default: int, noun: str) -> int:
     """Parse an optional count from 1 to 99,999. Raises UsageError."""
     if text and not (text.isdecimal() and len(text) < 6 and int(text)):
-        raise UsageError(f"{text!r:.40} is not a number of {what}.", "Give a number from 1.")
+        raise UsageError(f"{text!r:.40} is not a number of {noun}.", "Give a number from 1.")
     return int(text or default)
 
 
 @Action(Need.SESSION, Words("P-7"), during_turn=True)
-def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Show one with its evidence, its changes and the turns that had it"""
-    ctx = ActionContext.of(sessions, asked)
+    ctx = ActionContext.of(sessions, invocation)
     store = sessions.playbook
-    bullet = ctx.find(asked.text, include_deleted=True)
+    bullet = ctx.find(invocation.text, include_deleted=True)
     evidence = store.evidence(bullet.id)
     verdicts = store.verdicts(bullet.id)
     changes = store.changes(bullet.id)
     effects = store.effects([bullet.id])[bullet.id]
-    shown = store.turns_shown(bullet.id)
+    prompts = store.turns_shown(bullet.id)
     cited = store.turns_cited(bullet.id)
     lines = [*describe_strategy(bullet, effects), *format_sources(ctx, evidence)]
     listed = [verdict for verdict in verdicts if verdict.label != _COUNTED_ONLY]
@@ -219,12 +221,12 @@ def show(sessions: SessionManager, asked: Invocation) -> ActionResult:
     for change in changes:
         time = _format_time(change.delta.created_at)
         lines.append(f"{time}  {change.delta.author}: {_format_change(change)}")
-    lines.append(_format_uses(ctx, shown, cited))
+    lines.append(_format_uses(ctx, prompts, cited))
     value = _bullet_json(bullet, effects) | {
         "evidence": [_evidence_json(item) for item in evidence],
         "verdicts": [_verdict_json(verdict) for verdict in verdicts],
         "history": [_delta_json(change) for change in changes],
-        "prompts": [{"session": session, "turn": number} for session, number in shown],
+        "prompts": [{"session": session, "turn": number} for session, number in prompts],
         "answers": [{"session": session, "turn": number} for session, number in cited],
     }
     return ActionResult(value, tuple(lines))
@@ -266,12 +268,14 @@ def _format_turns(ctx: ActionContext, turns: Sequence[tuple[str, int]]) -> str:
 
 
 def _format_uses(
-    ctx: ActionContext, shown: Sequence[tuple[str, int]], cited: Sequence[tuple[str, int]]
+    ctx: ActionContext, prompts_with_it: Sequence[tuple[str, int]], cited: Sequence[tuple[str, int]]
 ) -> str:
     """Format in how many prompts a strategy was, and which answers named it."""
-    if not shown:
+    if not prompts_with_it:
         return "in no prompt yet"
-    prompts = f"in {pluralize(len(shown), 'prompt')} ({_format_newest(ctx, shown)})"
+    prompts = (
+        f"in {pluralize(len(prompts_with_it), 'prompt')} ({_format_newest(ctx, prompts_with_it)})"
+    )
     if not cited:
         return f"{prompts}, named in no answer"
     return f"{prompts}, named in {pluralize(len(cited), 'answer')} ({_format_newest(ctx, cited)})"
@@ -328,10 +332,10 @@ def _verdict_json(verdict: BulletEvidence) -> dict[str, Any]:
 
 
 @Action(Need.SESSION, Words("[T7]"), during_turn=True)
-def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
+def why(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     """Explain which strategies a turn got"""
-    ctx = ActionContext.of(sessions, asked)
-    turn = ctx.session.resolve_turn(asked.text)
+    ctx = ActionContext.of(sessions, invocation)
+    turn = ctx.session.resolve_turn(invocation.text)
     choice = sessions.turns.choice(ctx.session.id, turn)
     if choice is None or "chosen" not in choice:
         raise BadInput(
@@ -340,10 +344,10 @@ def why(sessions: SessionManager, asked: Invocation) -> ActionResult:
         )
     rows = []
     candidates = []
-    for name, chosen, match, *_, tokens, reason in choice["chosen"]:  # 0.2.0 stored also a score
+    for name, is_chosen, match, *_, tokens, reason in choice["chosen"]:  # 0.2.0 stored also a score
         bullet = ctx.sessions.playbook.get(name) or Bullet(name, "(deleted)")
-        rows.append((name, "in" if chosen else "out", reason, shorten(bullet.content, 60)))
-        candidates.append({"id": name, "chosen": chosen, "match": match,
+        rows.append((name, "in" if is_chosen else "out", reason, shorten(bullet.content, 60)))
+        candidates.append({"id": name, "chosen": is_chosen, "match": match,
                            "tokens": tokens, "reason": reason, "content": bullet.content})  # fmt: skip
     budget = {name: choice[name] for name in ("tokens", "budget", "more")}
     value = {"turn": turn, "candidates": candidates} | budget

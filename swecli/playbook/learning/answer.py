@@ -47,7 +47,7 @@ class ExchangeAnswer:
     `losses`."""
 
     turn: Judgement = "unclear"
-    why: str = ""
+    reason: str = ""
     effects: dict[str, tuple[Effect, str]] = field(default_factory=dict)
     lessons: list[Lesson] = field(default_factory=list)
     contradiction: tuple[str, ...] = ()
@@ -66,50 +66,50 @@ ExchangeAnswers = dict[int, ExchangeAnswer]  # by the number of the turn
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question was about. `known` are the ids of the strategies that each exchange may judge, by the number of
-    its turn, oldest first; `others` wait, or were stored since, and any exchange may confirm or replace them."""
+class ReflectionScope:
+    """What a question was about. `known_ids` are the ids of the strategies that each exchange may judge, by the number
+    of its turn, oldest first; `other_ids` wait, or were stored since, and any exchange may confirm or replace them."""
 
-    known: Mapping[int, Collection[str]]
-    others: Collection[str] = ()
+    known_ids: Mapping[int, Collection[str]]
+    other_ids: Collection[str] = ()
 
 
-def read_answer(text: str, asked: Asked) -> tuple[ExchangeAnswers, str]:
+def read_answer(text: str, scope: ReflectionScope) -> tuple[ExchangeAnswers, str]:
     """Read the answer for each exchange by the number of its turn. Returns also what is wrong with the text, or ""."""
-    value, fault = read_object(text, answer_schema(len(asked.known)))
+    value, fault = read_object(text, answer_schema(len(scope.known_ids)))
     if fault:
         return {}, fault
-    items = _objects_by_turn(value, asked)
+    items = _objects_by_turn(value, scope)
     if not items:
         return {}, "it speaks of no exchange that was asked about"
-    answers = {number: _read_exchange(item, number, asked) for number, item in items.items()}
-    for number in asked.known:
+    answers = {number: _read_exchange(item, number, scope) for number, item in items.items()}
+    for number in scope.known_ids:
         answers.setdefault(number, ExchangeAnswer(losses=["the answer does not speak of it"]))
     return answers, ""
 
 
-def _objects_by_turn(value: JsonObject, asked: Asked) -> dict[int, JsonObject]:
+def _objects_by_turn(value: JsonObject, scope: ReflectionScope) -> dict[int, JsonObject]:
     """Return the object of each exchange. The answer about one exchange is that object itself."""
-    if len(asked.known) == 1:
-        return {number: value for number in asked.known}
+    if len(scope.known_ids) == 1:
+        return {number: value for number in scope.known_ids}
     objects = dict[int, JsonObject]()
     for item in value["exchanges"]:
-        for number in asked.known:
+        for number in scope.known_ids:
             if item["id"] == f"T{number}":
                 objects.setdefault(number, item)
     return objects
 
 
-def _read_exchange(item: JsonObject, number: int, asked: Asked) -> ExchangeAnswer:
+def _read_exchange(item: JsonObject, number: int, scope: ReflectionScope) -> ExchangeAnswer:
     reason = shorten(item.get("why", ""), _MAX_REASON)
     answer = ExchangeAnswer(item.get("turn", "unclear"), reason)
-    known = asked.known[number]
-    _read_effects(item.get("strategies", []), known, answer)
-    answer.contradiction = _read_contradiction(item.get("contradictions", []), known, answer)
-    allowed = {*known, *asked.others}
+    known_ids = scope.known_ids[number]
+    _read_effects(item.get("strategies", []), known_ids, answer)
+    answer.contradiction = _read_contradiction(item.get("contradictions", []), known_ids, answer)
+    allowed = {*known_ids, *scope.other_ids}
     lessons = [_read_lesson(lesson, allowed, answer) for lesson in item.get("lessons", [])]
-    kept = _without_contradictions([lesson for lesson in lessons if lesson], answer)
-    answer.lessons = _without_excess(kept, answer)
+    accepted = _without_contradictions([lesson for lesson in lessons if lesson], answer)
+    answer.lessons = _without_excess(accepted, answer)
     excess = len(answer.losses) - _MAX_LOSSES
     if excess > 0:
         answer.losses[_MAX_LOSSES:] = [f"{excess} more items were dropped"]
@@ -117,13 +117,13 @@ def _read_exchange(item: JsonObject, number: int, asked: Asked) -> ExchangeAnswe
 
 
 def _read_effects(
-    items: Iterable[JsonObject], known: Collection[str], answer: ExchangeAnswer
+    items: Iterable[JsonObject], known_ids: Collection[str], answer: ExchangeAnswer
 ) -> None:
     """Read the effects of strategies. One that is said to have had two different ones had none that is known."""
     effects_by_id: dict[str, set[Effect]] = {}
     for item in items:
         name = item["id"]
-        if name not in known:
+        if name not in known_ids:
             answer.losses.append(f"not a strategy that was shown: {_preview(item)}")
             continue
         effects_by_id.setdefault(name, set()).add(item["effect"])
@@ -136,15 +136,15 @@ def _read_effects(
 
 
 def _read_contradiction(
-    named: Sequence[str], known: Collection[str], answer: ExchangeAnswer
+    items: Sequence[str], known_ids: Collection[str], answer: ExchangeAnswer
 ) -> tuple[str, ...]:
     """Return the ids of strategies that contradict each other, () if none or only one is named."""
-    if not named:
+    if not items:
         return ()
-    names = tuple(dict.fromkeys(named))
-    if len(names) < 2 or not all(name in known for name in names):
+    names = tuple(dict.fromkeys(items))
+    if len(names) < 2 or not all(name in known_ids for name in names):
         problem = "not a contradiction of strategies that were shown"
-        answer.losses.append(f"{problem}: {_preview(list(named))}")
+        answer.losses.append(f"{problem}: {_preview(list(items))}")
         return ()
     return names
 
@@ -189,32 +189,32 @@ def _without_contradictions(lessons: Sequence[Lesson], answer: ExchangeAnswer) -
     replaced = {lesson.replaces for lesson in lessons}
     confirmed = {lesson.same_as for lesson in lessons}
     refuted = {name for name, (effect, _) in answer.effects.items() if effect == "refuted"}
-    kept = list[Lesson]()
+    accepted = list[Lesson]()
     for lesson in lessons:
         old = lesson.replaces
         if lesson.same_as and (lesson.same_as in replaced or lesson.same_as in refuted):
             answer.losses.append(f"{lesson.same_as} is confirmed, and also replaced or refuted")
         elif old and old in confirmed:
             answer.losses.append(f"{old} is replaced, and also confirmed")
-        elif old and any(old == other.replaces for other in kept):
+        elif old and any(old == other.replaces for other in accepted):
             answer.losses.append(f"{old} is replaced twice: {_preview(lesson.text)}")
         else:
-            kept.append(lesson)
-    return kept
+            accepted.append(lesson)
+    return accepted
 
 
 def _without_excess(lessons: Iterable[Lesson], answer: ExchangeAnswer) -> list[Lesson]:
     """Drop lessons above the two bounds of one exchange."""
-    kept = list[Lesson]()
+    accepted = list[Lesson]()
     for lesson in lessons:
-        replacements = sum(bool(other.replaces) for other in kept)
-        if len(kept) >= MAX_LESSONS:
+        replacements = sum(bool(other.replaces) for other in accepted)
+        if len(accepted) >= MAX_LESSONS:
             answer.losses.append(f"more than {MAX_LESSONS} lessons: {_preview(lesson.text)}")
         elif lesson.replaces and replacements >= MAX_REPLACED:
             answer.losses.append(f"more than {MAX_REPLACED} replacements: {_preview(lesson.text)}")
         else:
-            kept.append(lesson)
-    return kept
+            accepted.append(lesson)
+    return accepted
 
 
 def _preview(item: Json) -> str:

@@ -34,8 +34,8 @@ _NO_CHECK = re.compile(
 # The first line of a command's result, with the status of each program of its last pipeline.
 _STATUSES = re.compile(r"exit code \d+(?: \([A-Z\d]+\))? \(((?:\S+ \d+, )+\S+ \d+)\)\n")
 # The last lines of test runners: `3 failed, 12 passed`, `12 passed; 0 failed`; `Ran 5 tests in 1 s`.
-_COUNTED = re.compile(r"\b(\d+) (passed|failed|errors?)\b")
-_RAN = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
+_COUNTS = re.compile(r"\b(\d+) (passed|failed|errors?)\b")
+_UNITTEST_END = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
 _RAN_NONE = re.compile(r"^Ran 0 tests in ", re.MULTILINE)  # unittest succeeds, before Python 3.12
 _SUMMARY = 10  # lines at the end of an output that may summarize it
 
@@ -52,7 +52,7 @@ def find_check(command: str, exit_code: int | None, output: str) -> Check:
     """Find the check that a finished command ran. Commands around it are seen through: those before and after it, and
     what its output was piped into."""
     command = _HERE_DOCUMENT.sub(r"\g<rest>", command)
-    pipelines = _split(command)
+    pipelines = _split_commands(command)
     names = [[normalize_command(simple) for simple in commands] for _, commands in pipelines]
     positions = [
         (pipeline, index)
@@ -90,7 +90,7 @@ def find_succeeded(command: str, exit_code: int | None, output: str) -> list[str
     status is not known, as of what stands before a `;`, is left out."""
     if "<<" in command:
         return []
-    pipelines = _split(command)
+    pipelines = _split_commands(command)
     succeeded = list[str]()
     for index, (_, commands) in enumerate(pipelines):
         following = pipelines[index + 1 :]
@@ -138,7 +138,7 @@ def normalize_command(command: str) -> str:
     return " ".join(re.sub(r"^\S*/bin/(?=\S)", "", command).split())
 
 
-def _split(command: str) -> list[tuple[str, list[str]]]:
+def _split_commands(command: str) -> list[tuple[str, list[str]]]:
     """Split a command line into pipelines of simple commands, each pipeline with the operator before it."""
     pipelines: list[tuple[str, list[str]]] = [("", [])]
     start = 0
@@ -171,7 +171,11 @@ def _read_summary(output: str, command: str) -> bool | None:
     command itself wrote, as by `echo 3 passed`, is no summary."""
     lines = [line for line in output.splitlines() if not line or line not in command]
     last = "\n".join(lines[-_SUMMARY:])
-    counts = _COUNTED.findall(last)
+    counts = _COUNTS.findall(last)
     if counts:
         return all(int(count) == 0 or label == "passed" for count, label in counts)
-    return "FAILED (" not in last if _RAN.search(last) and not _RAN_NONE.search(last) else None
+    return (
+        "FAILED (" not in last
+        if _UNITTEST_END.search(last) and not _RAN_NONE.search(last)
+        else None
+    )

@@ -83,7 +83,7 @@ class AddProposal:
 @dataclass(slots=True)
 class Curator:
     """Checks the proposals of one turn. `author` is "user" for the user's own typed words; `instructions`
-    returns those that no strategy should repeat. `ops` have passed; `refused` has a line per refused proposal."""
+    returns those that no strategy should repeat. `ops` have passed; `refusals` has a line per refused proposal."""
 
     author: str
     digest: TurnDigest
@@ -91,7 +91,7 @@ class Curator:
     store: PlaybookStore
     instructions: Callable[[], str] = str
     ops: list[Op] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
     def curate(self, adds: Sequence[AddProposal]) -> None:
         for add in adds:
@@ -110,20 +110,25 @@ class Curator:
         same = [bullet for bullet in live if is_same_text(bullet.content, statement)]
         old = same[0] if same else most_similar(statement, live)
         if old is None:
-            self.refused.append(f'no strategy says "{shorten(redact(statement), _MAX_OLD)}"')
+            self.refusals.append(f'no strategy says "{shorten(redact(statement), _MAX_OLD)}"')
             return
         evidence = self._evidence(AddProposal("", quote=statement), "user" if same else "tool")
         doubtful = Op("UPDATE", old.id, {"doubt": Doubt.TAKEN_BACK.value}, evidence)
         self.ops.append(Op("REMOVE", old.id, evidence=evidence) if same else doubtful)
 
-    def take(self, lessons: Sequence[Lesson], asked: Mapping[str, Bullet]) -> None:
-        """Take a reflector's lessons. Those that name a bullet as it was `asked` about, and is no more, are refused."""
+    def take(self, lessons: Sequence[Lesson], asked_bullets: Mapping[str, Bullet]) -> None:
+        """Take a reflector's lessons. Those that name a bullet that is not as in `asked_bullets` any more, as the
+        question showed it, are refused."""
         bullets = self._bullets
         for lesson in lessons:
-            named = [name for name in (lesson.same_as, lesson.replaces) if name]
-            changed = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
-            if changed:
-                self.refused.append(f"{changed[0]} was changed or removed meanwhile")
+            old_names = [name for name in (lesson.same_as, lesson.replaces) if name]
+            changed_names = [
+                name
+                for name in old_names
+                if not reads_as(bullets.get(name), asked_bullets.get(name))
+            ]
+            if changed_names:
+                self.refusals.append(f"{changed_names[0]} was changed or removed meanwhile")
             elif lesson.same_as:
                 self._confirm_by_id(lesson, bullets[lesson.same_as])
             elif lesson.replaces:
@@ -141,8 +146,8 @@ class Curator:
         turn = (self.digest.session_id, self.digest.interaction)
         text = json.dumps([*turn, author, reason, salt, rows], sort_keys=True)
         name = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24]
-        refused = tuple(dict.fromkeys(self.refused))
-        return Delta(name, tuple(self.ops), author, *turn, reason, refused)
+        refusals = tuple(dict.fromkeys(self.refusals))
+        return Delta(name, tuple(self.ops), author, *turn, reason, refusals)
 
     def _add(self, add: AddProposal) -> None:
         trust = self._source_of_quote(add)
@@ -215,7 +220,7 @@ class Curator:
         """Remove the bullet `old`, which a proposal without content names, if the user says so. What needs his yes
         stays until he was asked."""
         if not self.quotes_user(add.quote):
-            self.refused.append(f"{old.id} stays: the quote is not in the user's message")
+            self.refusals.append(f"{old.id} stays: the quote is not in the user's message")
         elif not add.approved and self.objection("", old.scope, old):
             fields = {"doubt": Doubt.TAKEN_BACK.value}
             self.ops.append(Op("UPDATE", old.id, fields, self._evidence(add, "tool")))
@@ -230,7 +235,7 @@ class Curator:
         add = AddProposal.of(replace(lesson, text=old.content, replaces=""))
         trust = self._source_of_quote(add)
         if trust is None and (old.state == "quarantined" or lesson.replaces):
-            self.refused.append(f"{old.id} is not confirmed: the quote is not in this exchange")
+            self.refusals.append(f"{old.id} is not confirmed: the quote is not in this exchange")
             return
         if trust is not None:
             self._repeat(add, old, trust, by_id=True)
@@ -239,7 +244,7 @@ class Curator:
         if lesson.replaces and (old.is_live or becomes_live):
             self.remove(replace(add, replaces=lesson.replaces), self._bullets[lesson.replaces])
         elif lesson.replaces:
-            self.refused.append(f"{lesson.replaces} stays as long as {old.id} waits")
+            self.refusals.append(f"{lesson.replaces} stays as long as {old.id} waits")
 
     def _repeat(self, add: AddProposal, old: Bullet, trust: Trust, *, by_id: bool = False) -> None:
         """Take a proposal that says what a bullet says already; `by_id`: the reflector says that it is the same."""
@@ -322,10 +327,10 @@ class Curator:
         waits for a second exchange becomes unconfirmed; of one in prompts, the model repeats its own prompt."""
         if old.state in ("quarantined", "disabled"):
             if problem := self._confirmation_problem(old, trust, by_id=by_id):
-                self.refused.append(f"{old.id} is not confirmed: {problem}")
+                self.refusals.append(f"{old.id} is not confirmed: {problem}")
                 return
             fields = {"state": "unconfirmed"}
-        elif old.id in self.digest.shown or by_id:
+        elif old.id in self.digest.shown_ids or by_id:
             return
         else:
             fields = {"trust": old.trust}
@@ -396,12 +401,12 @@ class Curator:
         )
         if not add.approved:
             return (quotation,)
-        said: Trust = "user" if self.quotes_user(add.quote) else "tool"
+        trust_in_quote: Trust = "user" if self.quotes_user(add.quote) else "tool"
         consent = replace(quotation, quote="yes", trust="user", is_consent=True)
-        return (replace(quotation, trust=said), consent)
+        return (replace(quotation, trust=trust_in_quote), consent)
 
     def _refuse(self, add: AddProposal, reason: str) -> None:
-        self.refused.append(f'not learned: "{shorten(redact(add.content), 60)}": {reason}')
+        self.refusals.append(f'not learned: "{shorten(redact(add.content), 60)}": {reason}')
 
     def quotes_user(self, quote: str) -> bool:
         """Return True if one of the user's own texts in this turn contains the quote."""
@@ -454,21 +459,23 @@ def needs_approval(bullet: Bullet) -> bool:
 def unknown_name(content: str, session: Session, calls: Sequence[CallDigest] = ()) -> str:
     """Return the first path, flag, address or other code in a text that is neither in the workspace nor used by one of
     these calls, which were permitted; "" for none. What results say brings nothing of that kind into prompts."""
-    used = set[str]()
+    used_names = set[str]()
     for call in calls:
         if not call.denied:
             for value in call.parameters.values():
-                used.update(names_in(str(value)))
+                used_names.update(names_in(str(value)))
     lookup = WorkspaceLookup.of(session, deep=False)
     for name in names_in(content):
-        if name not in used and (lookup is None or not lookup.has(name)):
+        if name not in used_names and (lookup is None or not lookup.has(name)):
             return name
     return ""
 
 
-def reads_as(bullet: Bullet | None, asked: Bullet | None) -> bool:
+def reads_as(bullet: Bullet | None, asked_bullet: Bullet | None) -> bool:
     """Return True if a bullet still says what a question said of it."""
-    return bullet is not None and asked is not None and bullet.content == asked.content
+    return (
+        bullet is not None and asked_bullet is not None and bullet.content == asked_bullet.content
+    )
 
 
 def _contains_quote(quote: str, text: str) -> bool:

@@ -107,15 +107,15 @@ class CallDigest:
 @dataclass(frozen=True, slots=True)
 class TurnDigest:
     """One turn and the user's `reactions`. `outcome` is "done", "failed", "cancelled" or a cap's name ("loop",
-    "max_turns", ...); `shown` are the bullets of the prompt, `cited` those that an answer names. `answer` is the final
-    text, "" if the turn has none. `has_changes`: files are known to have changed, by whatever call."""
+    "max_turns", ...); `shown_ids` are the bullets of the prompt, `cited` those that an answer names. `answer` is the
+    final text, "" if the turn has none. `has_changes`: files are known to have changed, by whatever call."""
 
     session_id: str
     interaction: int
     query: str
     outcome: str = "done"
     calls: tuple[CallDigest, ...] = ()
-    shown: tuple[str, ...] = ()
+    shown_ids: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     reactions: tuple[Reaction, ...] = ()
     answer: str = ""
@@ -125,21 +125,21 @@ class TurnDigest:
     def of(
         cls,
         messages: Sequence[ChatMessage],
-        shown: Iterable[str] = (),
+        shown_ids: Iterable[str] = (),
         *,
         session_id: str = "",
         outcome: str = "done",
         reactions: Iterable[Reaction] = (),
         has_changes: bool = False,
     ) -> TurnDigest:
-        """Digest the stored messages of one interaction; `shown` are the bullets of its prompt, `reactions` what the
-        user did after it. The query is the text as typed, not as sent, and "" if swecli made it."""
+        """Digest the stored messages of one interaction; `shown_ids` are the bullets of its prompt, `reactions` what
+        the user did after it. The query is the text as typed, not as sent, and "" if swecli made it."""
         queries = [message.content for message in messages if message.is_own_words]
         answers = [message.content for message in messages if message.is_answer]
         texts = [message.content for message in messages if message.role is Role.ASSISTANT]
         citations = " ".join(_CITATION.findall("\n".join(texts)))
         cited = dict.fromkeys(f"P-{int(number)}" for number in _NUMBER.findall(citations))
-        prompt_ids = tuple(dict.fromkeys(shown))
+        prompt_ids = tuple(dict.fromkeys(shown_ids))
         calls = tuple(_digest_call(call) for message in messages for call in message.tool_calls)
         after = (
             replace(reaction, text=_shorten_reaction(redact(reaction.text)))
@@ -151,7 +151,7 @@ class TurnDigest:
             query=_keep_ends(redact("\n".join(queries)), _QUERY_END),
             outcome=outcome,
             calls=calls,
-            shown=prompt_ids,
+            shown_ids=prompt_ids,
             cited=tuple(name for name in cited if name in prompt_ids),
             reactions=(*_reactions_during(messages, calls, outcome), *after),
             answer=_keep_ends(redact(answers[-1]), _ANSWER_END) if answers else "",
@@ -194,9 +194,13 @@ class TurnDigest:
             check = call.check
             if check.passed is not None:
                 # which call changed files is only known of edits; any command before the run may have
-                changed = edited or (self.has_changes and other_command)
+                has_changes = edited or (self.has_changes and other_command)
                 run = _Run(
-                    call=call, index=index, passed=check.passed, edited=edited, changed=changed
+                    call=call,
+                    index=index,
+                    has_passed=check.passed,
+                    edited=edited,
+                    has_changes=has_changes,
                 )
                 runs.setdefault(check.name, []).append(run)
             elif call.command:
@@ -264,22 +268,22 @@ def _digest_call(call: ToolCall) -> CallDigest:
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The observed outcome of a turn: `weight` 0 to 1, by which the strongest is chosen, `source` ("check", "mark",
-    "refusal"), `why` as a line for people, and the kind of turn (its check, or "turn")."""
+    "refusal"), `reason` as a line for people, and the kind of turn (its check, or "turn")."""
 
     good: bool
     weight: float
     source: str
-    why: str
+    reason: str
     kind: str = "turn"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
     """A turn's outcome (None: unknown), the last result of each check command, and whether anything failed on the way
-    (`friction`). `is_processed`: rules' lessons are stored; `remembered`: the model called `remember`; `stored` are the
-    bullets that the turn's statements became, also as the reaction to the turn before, `stored_next` those of the next
-    turn, whose query is the reaction.
-    `before` is the turn before in two lines, `started_at` tells the turn from a later one with its number."""
+    (`friction`). `is_processed`: rules' lessons are stored; `remembered`: the model called `remember`; `stored_ids` are
+    the bullets that the turn's statements became, also as the reaction to the turn before, `stored_next` those of the
+    next turn, whose query is the reaction. `before` is the turn before in two lines, `started_at` tells the turn from a
+    later one with its number."""
 
     digest: TurnDigest
     observed: Observation | None
@@ -287,7 +291,7 @@ class TurnEvidence:
     friction: bool
     is_processed: bool = False
     remembered: bool = False
-    stored: tuple[str, ...] = ()
+    stored_ids: tuple[str, ...] = ()
     stored_next: tuple[str, ...] = ()
     before: str = ""
     started_at: datetime | None = None
@@ -309,13 +313,13 @@ class TurnEvidence:
     @property
     def is_unheard(self) -> bool:
         """Whether the user asked for something to be remembered or forgotten, and nothing came of it."""
-        asks = REMEMBER.match(self.digest.query) or FORGET.match(self.digest.query)
-        return asks is not None and not (self.remembered or self.stored)
+        request = REMEMBER.match(self.digest.query) or FORGET.match(self.digest.query)
+        return request is not None and not (self.remembered or self.stored_ids)
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def known_ids(self) -> tuple[str, ...]:
         """The bullets that may be judged: those shown, and those that the turn's statements became."""
-        return tuple(dict.fromkeys((*self.digest.shown, *self.stored)))
+        return tuple(dict.fromkeys((*self.digest.shown_ids, *self.stored_ids)))
 
 
 def _is_about_the_turn(reaction: Reaction) -> bool:
@@ -329,17 +333,19 @@ def _is_about_the_turn(reaction: Reaction) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One run of a check: its call with its index among the turn's calls, and whether a tool edited a file before it,
-    or anything may have `changed` one."""
+    or anything may have changed one (`has_changes`)."""
 
     call: CallDigest
     index: int
-    passed: bool
+    has_passed: bool
     edited: bool
-    changed: bool
+    has_changes: bool
 
     @property
     def result(self) -> CheckResult:
-        return CheckResult(self.passed, () if self.passed else _failing_lines(self.call.output))
+        return CheckResult(
+            self.has_passed, () if self.has_passed else _failing_lines(self.call.output)
+        )
 
 
 def _state_before(
@@ -365,8 +371,8 @@ def _covered_failures(
     """Return the failing checks that pass by now, because a wider one passed after them."""
     newest = {name: of_check[-1] for name, of_check in runs.items()}
     failing = {name: -1 for name, result in last.items() if not result.passed and name not in runs}
-    failing |= {name: run.index for name, run in newest.items() if not run.passed}
-    passing = {name: run.index for name, run in newest.items() if run.passed}
+    failing |= {name: run.index for name, run in newest.items() if not run.has_passed}
+    passing = {name: run.index for name, run in newest.items() if run.has_passed}
     return {
         name: CheckResult(True)
         for name, failed in failing.items()
@@ -380,23 +386,23 @@ def _state_change(
     """Compare a check's last run with its state before the turn's edits; None if it fails as it did before."""
     run = runs[-1]
     label = shorten(name, 60)  # of a long command line, what it checks
-    passes = Observation(run.passed, _PASSING, "check", f"{label} passes", name)
-    if before is None or (before.passed == run.passed and not run.changed):
-        return passes if run.passed else None
-    if before.passed != run.passed:
-        change = "failing to passing" if run.passed else "passing to failing"
-        return replace(passes, weight=1.0, why=f"{label} went from {change}")
-    if run.passed:
-        return replace(passes, weight=_STILL_PASSING, why=f"{label} still passes")
+    passes = Observation(run.has_passed, _PASSING, "check", f"{label} passes", name)
+    if before is None or (before.passed == run.has_passed and not run.has_changes):
+        return passes if run.has_passed else None
+    if before.passed != run.has_passed:
+        change = "failing to passing" if run.has_passed else "passing to failing"
+        return replace(passes, weight=1.0, reason=f"{label} went from {change}")
+    if run.has_passed:
+        return replace(passes, weight=_STILL_PASSING, reason=f"{label} still passes")
     if run.result.failing == before.failing:
         return None  # the same tests failed before the turn
-    return replace(passes, weight=_STILL_FAILING, why=f"{label} still fails, in another way")
+    return replace(passes, weight=_STILL_FAILING, reason=f"{label} still fails, in another way")
 
 
 def _refusal(call: CallDigest) -> Observation:
     label = shorten(call.command or str(call.parameters.get("path", call.name)), 60)
-    why = f"you refused {label}" + (f": {shorten(call.reason, 60)}" if call.reason else "")
-    return Observation(False, 1.0, "refusal", why)
+    reason = f"you refused {label}" + (f": {shorten(call.reason, 60)}" if call.reason else "")
+    return Observation(False, 1.0, "refusal", reason)
 
 
 def _select_strongest(observations: Sequence[Observation]) -> Observation | None:

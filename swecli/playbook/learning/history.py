@@ -30,7 +30,7 @@ def build_question(commits: Sequence[PastCommit]) -> str:
 def _to_json(commit: PastCommit) -> JsonObject:
     return {
         "id": commit.id,
-        "on": commit.on,
+        "on": commit.date,
         "kind": commit.kind,
         "subject": redact(commit.subject),
         "text": truncate(redact(commit.text), _MAX_TEXT),
@@ -41,7 +41,7 @@ def _to_json(commit: PastCommit) -> JsonObject:
 def _quote(commit: PastCommit) -> Evidence:
     """Return a commit as evidence for a proposal."""
     subject = shorten(redact(commit.subject), _MAX_QUOTE)
-    return Evidence(f"commit {commit.id} of {commit.on}", subject, trust="tool")
+    return Evidence(f"commit {commit.id} of {commit.date}", subject, trust="tool")
 
 
 def lessons_schema() -> JsonObject:
@@ -75,25 +75,27 @@ def read_answer(text: str, commits: Sequence[PastCommit]) -> tuple[HistoryAnswer
     answer = HistoryAnswer()
     if problem:
         return answer, problem
-    known = {commit.id: commit for commit in commits}
+    commits_by_id = {commit.id: commit for commit in commits}
     for lesson in value["lessons"][:_MAX_LESSONS]:
         content = clean(lesson["text"])
-        objection = _objection(content, lesson["commits"], known)
+        objection = _objection(content, lesson["commits"], commits_by_id)
         if objection:
             answer.left_out.append(f'"{shorten(redact(content), _MAX_QUOTE)}": {objection}')
         else:
-            named = dict.fromkeys(lesson["commits"])
-            sources = tuple(_quote(known[name]) for name in named)
+            commit_ids = dict.fromkeys(lesson["commits"])
+            sources = tuple(_quote(commits_by_id[name]) for name in commit_ids)
             answer.proposals.append(Proposal(content, sources))
     return answer, ""
 
 
-def _objection(content: str, named: Sequence[str], known: Mapping[str, PastCommit]) -> str:
+def _objection(
+    content: str, commit_ids: Sequence[str], commits_by_id: Mapping[str, PastCommit]
+) -> str:
     """Return why a lesson cannot be proposed, "" if it can."""
-    unknown = [name for name in named if name not in known]
+    unknown = [name for name in commit_ids if name not in commits_by_id]
     if unknown:
         return f"it names a commit that was not asked about: {unknown[0]:.20}"
-    if not named:
+    if not commit_ids:
         return "it names no commit"
     if not content:
         return "it is empty"

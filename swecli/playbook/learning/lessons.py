@@ -113,8 +113,8 @@ class LessonBuilder:
         if record.started_at is not None:
             # what was reworded since was not this text then
             reworded = store.reworded_since(record.started_at)
-            shown = tuple(name for name in digest.shown if name not in reworded)
-            evidence = replace(evidence, digest=replace(digest, shown=shown))
+            shown_ids = tuple(name for name in digest.shown_ids if name not in reworded)
+            evidence = replace(evidence, digest=replace(digest, shown_ids=shown_ids))
         nearby = store.deltas_of_turns(self.session, number - 1, number + 1)
         nearby = [change for change in nearby if not change.undone]
         changes = [change for change in nearby if change.delta.interaction == number]
@@ -127,7 +127,7 @@ class LessonBuilder:
             is_processed=bool(record.topic),
             remembered=any(change.delta.reason == REMEMBERED for change in changes),
             # the query is also the reaction to the turn before, from which it may have been learned
-            stored=(*_learned(before), *_stated(changes)),
+            stored_ids=(*_learned(before), *_stated(changes)),
             stored_next=_stated(following),
             before=self._summarize(number - 1),
             started_at=record.started_at,
@@ -164,27 +164,27 @@ class LessonBuilder:
                 "good": observed.good,
                 "weight": observed.weight,
                 "signal": observed.source,
-                "reason": redact(observed.why),
+                "reason": redact(observed.reason),
             }
         curator.ops += self._promotions(verdicts)
-        has_delta = curator.ops or curator.refused or verdicts
+        has_delta = curator.ops or curator.refusals or verdicts
         return TurnLessons(
             digest.interaction,
             curator.delta("rules", _TURN) if has_delta else None,
             verdicts,
             known=columns,
             checks=turn.checks,
-            shown=digest.shown,
+            shown=digest.shown_ids,
         )
 
-    def from_mark(self, number: int, *, good: bool, why: str) -> TurnLessons:
+    def from_mark(self, number: int, *, good: bool, reason: str) -> TurnLessons:
         """Build the lessons of the user's mark, which replaces an earlier mark of the turn. It judges the turn; which
         strategy is to blame, the reflector says. Raises BadInput if the turn does not exist."""
         digest = self.digest(number)
         record = self.sessions.turns.turn(self.session.id, number)
         assert record is not None, "its digest was loaded"
         mark = "good" if good else "bad"
-        words = redact(why)
+        words = redact(reason)
         if (record.mark, record.why) == (mark, words):
             return TurnLessons(number, lines=(f"T{number} is already marked {mark}",))
         changes = self.sessions.playbook.deltas_of_turns(self.session, number, number)
@@ -201,26 +201,28 @@ class LessonBuilder:
         self,
         turn: TurnEvidence,
         call: ReflectorCall[ExchangeAnswers],
-        asked: Mapping[str, Bullet],
+        asked_bullets: Mapping[str, Bullet],
         *,
         pays: bool,
     ) -> tuple[TurnLessons, tuple[str, ...]]:
-        """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked` are the
-        bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
+        """Build the lessons of a reflector's answer about an exchange, and a line per refused item. `asked_bullets` are
+        the bullets as the question knew them; `pays`: what the answer took is recorded with this exchange."""
         digest = turn.digest
-        answer = (call.found or {}).get(digest.interaction, ExchangeAnswer())
+        answer = (call.result or {}).get(digest.interaction, ExchangeAnswer())
         curator = self._curator(call.model, digest)
-        curator.refused += answer.losses
-        verdicts = self._effect_verdicts(turn, call.model, answer, asked)
+        curator.refusals += answer.losses
+        verdicts = self._effect_verdicts(turn, call.model, answer, asked_bullets)
         if answer.is_undifferentiated and not verdicts:
-            curator.refused.append("the same effect for every strategy tells none of them apart")
-        curator.take(answer.lessons, asked)
+            curator.refusals.append("the same effect for every strategy tells none of them apart")
+        curator.take(answer.lessons, asked_bullets)
         curator.ops += self._promotions(verdicts)
         curator.ops += self._retirements(verdicts, {op.bullet_id for op in curator.ops})
         delta = curator.delta(call.model, _TURN, call.answer) if curator.ops or verdicts else None
         bullets = self.session.playbook.bullets
-        contradictions = self._new_contradictions(answer, asked)
-        columns = {"judged": answer.turn, "judged_why": redact(answer.why)} if call.answer else {}
+        contradictions = self._new_contradictions(answer, asked_bullets)
+        columns = (
+            {"judged": answer.turn, "judged_why": redact(answer.reason)} if call.answer else {}
+        )
         lessons = TurnLessons(
             digest.interaction,
             delta,
@@ -233,20 +235,24 @@ class LessonBuilder:
         )
         if pays:
             lessons = replace(lessons, usage=call.usage, cost=call.cost)
-        return lessons, tuple(curator.refused)
+        return lessons, tuple(curator.refusals)
 
     def _new_contradictions(
-        self, answer: ExchangeAnswer, asked: Mapping[str, Bullet]
+        self, answer: ExchangeAnswer, asked_bullets: Mapping[str, Bullet]
     ) -> list[Pair]:
         """Return what the user has to be told of strategies that still read as the question knew them, and that the
         answer itself does not replace."""
         bullets = self.session.playbook.bullets
-        named = answer.contradiction
-        is_settled = any(lesson.replaces in named for lesson in answer.lessons if lesson.replaces)
-        is_current = all(reads_as(bullets.get(name), asked.get(name)) for name in named)
+        contradicting = answer.contradiction
+        is_settled = any(
+            lesson.replaces in contradicting for lesson in answer.lessons if lesson.replaces
+        )
+        is_current = all(
+            reads_as(bullets.get(name), asked_bullets.get(name)) for name in contradicting
+        )
         if is_settled or not is_current:
             return []
-        pairs = make_pairs(PairKind.CONTRADICTION, named)
+        pairs = make_pairs(PairKind.CONTRADICTION, contradicting)
         return find_new(pairs, bullets, self.sessions.turns)
 
     def _promotions(self, verdicts: Sequence[Verdict]) -> list[Op]:
@@ -259,15 +265,15 @@ class LessonBuilder:
             if name in bullets and bullets[name].state == "unconfirmed"
         ]
 
-    def _retirements(self, verdicts: Sequence[Verdict], changed: Collection[str]) -> list[Op]:
-        """Switch off the bullets of which these verdicts are one too many; not those that the same answer `changed`.
-        The user is asked about his own, and about what he pinned."""
+    def _retirements(self, verdicts: Sequence[Verdict], changed_ids: Collection[str]) -> list[Op]:
+        """Switch off the bullets of which these verdicts are one too many; not those of `changed_ids`, which the same
+        answer changed. The user is asked about his own, and about what he pinned."""
         against = {
             verdict.bullet_id: EffectCounts(
                 hurt=int(verdict.effect == "hurt"), refuted=int(verdict.effect == "refuted")
             )
             for verdict in verdicts
-            if verdict.tag == "harmful" and verdict.bullet_id not in changed
+            if verdict.tag == "harmful" and verdict.bullet_id not in changed_ids
         }
         bullets = self.session.playbook.bullets
         counts = self.sessions.playbook.effects(against) if against else {}
@@ -306,16 +312,18 @@ class LessonBuilder:
         turn: TurnEvidence,
         author: str,
         answer: ExchangeAnswer,
-        asked: Mapping[str, Bullet],
+        asked_bullets: Mapping[str, Bullet],
     ) -> tuple[Verdict, ...]:
         """Return the verdicts of a reflector's effects, one per bullet and turn. A bullet whose text has changed since
         the question gets none: it was not this text."""
         bullets = self.session.playbook.bullets
-        stored = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
+        stored_verdicts = self.sessions.turns.verdicts_on(self.session.id, turn.digest.interaction)
         verdicts = list[Verdict]()
         for name, (effect, reason) in answer.effects.items():
             tag = TAG_OF[effect]
-            is_new = (name, "tag") not in stored and reads_as(bullets.get(name), asked.get(name))
+            is_new = (name, "tag") not in stored_verdicts and reads_as(
+                bullets.get(name), asked_bullets.get(name)
+            )
             if is_new and not (answer.is_undifferentiated and tag != "neutral"):
                 verdicts.append(Verdict(name, "tag", tag, author, redact(reason), effect=effect))
         return tuple(verdicts)
@@ -388,11 +396,11 @@ class PlaybookMemory:
         elif old is not None:
             curator.remove(add, old)
         if not curator.ops:
-            raise BadInput("; ".join(curator.refused) or "There is nothing to remember.")
+            raise BadInput("; ".join(curator.refusals) or "There is nothing to remember.")
         applied = self.sessions.playbook.apply(curator.delta(REMEMBERED, REMEMBERED), session)
         note_anchors(self.sessions, session, applied.reworded)
         lines = [self._result_line(op, name, session) for name, op in applied.ops_by_id()]
-        return "; ".join(lines + curator.refused)
+        return "; ".join(lines + curator.refusals)
 
     def _curator(self) -> Curator:
         session = self._session()

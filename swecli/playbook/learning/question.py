@@ -20,12 +20,12 @@ def build_question(exchanges: Sequence[TurnEvidence], bullets: Mapping[str, Bull
     """Format exchanges, oldest first and without secrets, as one fenced JSON object."""
     calls = sum(len(turn.digest.calls) for turn in exchanges)
     max_end = max(_MIN_END, _MAX_RESULTS // (2 * max(1, calls)))
-    known = {name for turn in exchanges for name in (*turn.known, *turn.stored_next)}
-    waiting = [bullet for bullet in list_waiting(bullets) if bullet.id not in known]
+    known_ids = {name for turn in exchanges for name in (*turn.known_ids, *turn.stored_next)}
+    proposals = [bullet for bullet in list_waiting(bullets) if bullet.id not in known_ids]
     return fence(
         {
             "exchanges": [_exchange(turn, bullets, max_end) for turn in exchanges],
-            "waiting": [_strategy(bullet) for bullet in waiting],
+            "waiting": [_strategy(bullet) for bullet in proposals],
         }
     )
 
@@ -40,8 +40,8 @@ def fence(value: Mapping[str, Any]) -> str:
 
 def list_waiting(bullets: Mapping[str, Bullet]) -> list[Bullet]:
     """Return the newest proposals that wait, oldest first."""
-    waiting = [bullet for bullet in bullets.values() if bullet.state == "quarantined"]
-    return sorted(waiting, key=lambda bullet: bullet.number)[-MAX_WAITING:]
+    proposals = [bullet for bullet in bullets.values() if bullet.state == "quarantined"]
+    return sorted(proposals, key=lambda bullet: bullet.number)[-MAX_WAITING:]
 
 
 def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], max_end: int) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], max_end: int) -
     observed = turn.observed
     outcome = "unknown"
     if observed is not None:
-        outcome = f"{'good' if observed.good else 'bad'}: {observed.why}"
+        outcome = f"{'good' if observed.good else 'bad'}: {observed.reason}"
     fields = {
         "id": f"T{digest.interaction}",
         "before": turn.before,
@@ -60,9 +60,9 @@ def _exchange(turn: TurnEvidence, bullets: Mapping[str, Bullet], max_end: int) -
         "answer": digest.answer,
         "reactions": [reaction.to_json() for reaction in digest.reactions],
         "outcome": redact(outcome),
-        "shown": [_strategy(bullets[name]) for name in digest.shown if name in bullets],
+        "shown": [_strategy(bullets[name]) for name in digest.shown_ids if name in bullets],
         "cited": list(digest.cited),
-        "stored": [_strategy(bullets[name]) for name in turn.stored if name in bullets],
+        "stored": [_strategy(bullets[name]) for name in turn.stored_ids if name in bullets],
         "stored_next": [_strategy(bullets[name]) for name in turn.stored_next if name in bullets],
     }
     return {name: value for name, value in fields.items() if value}

@@ -51,11 +51,11 @@ class Sender(Protocol):
         if the answer was begun and not finished. Raises ProviderError after the last of the `attempts`."""
 
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Generic[Found]):
+class Question(Generic[Answer]):
     """What a reflector is asked."""
 
     template: str
@@ -64,18 +64,18 @@ class Question(Generic[Found]):
     """The data, as the user message."""
     schema: JsonObject
     """The JSON schema of the answer."""
-    read: Callable[[str], tuple[Found, str]]
+    read: Callable[[str], tuple[Answer, str]]
     """Parses an answer; returns what it says, and why it cannot be used, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectorModel:
-    """The model that reflects (None: rules only) and its prompt about exchanges. `missing` is why a model that the
-    settings ask for is not available; `every_turn` asks about every exchange, not only after friction."""
+    """The model that reflects (None: rules only) and its prompt about exchanges. `missing_reason` is why a model that
+    the settings ask for is not available; `every_turn` asks about every exchange, not only after friction."""
 
     template: str
     model: ChatModel | None = None
-    missing: str = ""
+    missing_reason: str = ""
     every_turn: bool = False
 
     @property
@@ -90,7 +90,7 @@ class ReflectorModel:
         session's other requests cost, or of their tokens if a price is unknown; a third of it is reserved for turns
         with `friction`."""
         if self.model is None:
-            return self.missing
+            return self.missing_reason
         if not percent:
             return "the setting reflect_percent is 0"
         reflected = totals.by_purpose.get(REFLECTING, UsageTotals())
@@ -103,11 +103,13 @@ class ReflectorModel:
         kind = "" if friction else " for turns without trouble"
         budget = f"reflect_percent = {percent}"
         if totals.cost is None or reflected.cost is None or smallest is None or next_cost is None:
-            used = _units(reflected.usage)
-            allowed = share * max(_MIN_UNITS, (_units(totals.usage) - used) * percent / 100)
-            if used + _units(expected) <= allowed:
+            used_units = _units(reflected.usage)
+            allowed = share * max(_MIN_UNITS, (_units(totals.usage) - used_units) * percent / 100)
+            if used_units + _units(expected) <= allowed:
                 return ""
-            amounts = f"{used:,.0f} of {allowed:,.0f} weighted tokens{kind}, as no price is known"
+            amounts = (
+                f"{used_units:,.0f} of {allowed:,.0f} weighted tokens{kind}, as no price is known"
+            )
         else:
             allowed = share * max(smallest, (totals.cost - reflected.cost) * percent / 100)
             if reflected.cost + next_cost <= allowed:
@@ -116,7 +118,7 @@ class ReflectorModel:
         return f"one more reflection would exceed this session's budget ({budget}), used: {amounts}"
 
     async def ask(
-        self, question: Question[Found], call: ReflectorCall[Found], send: Sender
+        self, question: Question[Answer], call: ReflectorCall[Answer], send: Sender
     ) -> None:
         """Ask, and once more with the problem of an invalid answer. Fills `call`; raises only CancelledError."""
         text = question.text
@@ -124,11 +126,11 @@ class ReflectorModel:
             async with asyncio.timeout(_TIMEOUT):
                 for _ in range(_ATTEMPTS):
                     answer = await self._request(question, text, call, send)
-                    found, problem = question.read(answer)
+                    result, problem = question.read(answer)
                     call.failure = problem or None
                     if not problem:
                         call.answer = answer
-                        call.found = found
+                        call.result = result
                         break
                     text = f"{question.text}\n\n{ask_again(problem)}"
         except TimeoutError:
@@ -140,7 +142,7 @@ class ReflectorModel:
         call.failure = redact(shorten(call.failure, 300)) if call.failure else None
 
     async def _request(
-        self, question: Question[Found], text: str, call: ReflectorCall[Found], send: Sender
+        self, question: Question[Answer], text: str, call: ReflectorCall[Answer], send: Sender
     ) -> str:
         """Send one request and return its answer, truncated to the cap. What it took is added, also if it is cancelled
         or fails."""
@@ -164,23 +166,23 @@ class ReflectorModel:
 
 
 @dataclass(slots=True)
-class ReflectorCall(Generic[Found]):
-    """The answer of a reflection and what was `found` in it, None without a usable answer; and its cost in US dollars
-    (None: unknown), updated while it runs so that a cancelled one can be recorded. `failure` is why the answer is
-    missing or invalid."""
+class ReflectorCall(Generic[Answer]):
+    """The answer of a reflection and its `result`, what was read from it, None without a usable answer; and its cost in
+    US dollars (None: unknown), updated while it runs so that a cancelled one can be recorded. `failure` is why the
+    answer is missing or invalid."""
 
     model: str
     answer: str = ""
-    found: Found | None = None
+    result: Answer | None = None
     usage: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
     attempts: int = 0
     failure: str | None = None
 
-    def spend(self, spent: RequestRecord) -> None:
+    def spend(self, request: RequestRecord) -> None:
         """Add what a request took."""
-        self.usage += spent.usage
-        self.cost = None if self.cost is None or spent.cost is None else self.cost + spent.cost
+        self.usage += request.usage
+        self.cost = None if self.cost is None or request.cost is None else self.cost + request.cost
 
 
 def _units(usage: Usage) -> float:

@@ -18,9 +18,9 @@ from swecli.models.session import Session
 from swecli.playbook.action import format_op
 from swecli.playbook.learning import lessons, tidying
 from swecli.playbook.learning.answer import (
-    Asked,
     ExchangeAnswer,
     ExchangeAnswers,
+    ReflectionScope,
     answer_schema,
     read_answer,
 )
@@ -29,7 +29,7 @@ from swecli.playbook.learning.evidence import TurnEvidence
 from swecli.playbook.learning.question import build_question, list_waiting
 from swecli.playbook.learning.reflector_model import (
     REFLECTING,
-    Found,
+    Answer,
     Question,
     ReflectorCall,
     ReflectorModel,
@@ -88,7 +88,7 @@ class LearningService:
     tidy_template: str = ""  # the prompt of `tidy`
     _reported: set[str] = field(default_factory=set)
     # strategies that the user was asked about, each with how much of what he said spoke of it
-    _asked: set[tuple[str, int]] = field(default_factory=set)
+    _requested_turns: set[tuple[str, int]] = field(default_factory=set)
 
     @classmethod
     def open(
@@ -117,17 +117,19 @@ class LearningService:
         return lessons.PlaybookMemory(self.sessions, self.instructions, count)
 
     async def learn(
-        self, interaction: int | None = None, *, asked: bool = False
+        self, interaction: int | None = None, *, is_requested: bool = False
     ) -> list[LearningEvent]:
-        """Reflect on a turn of the current session (None: the newest) now, by rules and by the model. `asked`: the
-        user requested it, so the model is asked whatever the settings say."""
-        result = self.after_turn(interaction, asked=asked)
+        """Reflect on a turn of the current session (None: the newest) now, by rules and by the model. `is_requested`:
+        the user requested it, so the model is asked whatever the settings say."""
+        result = self.after_turn(interaction, is_requested=is_requested)
         events = [*result.events]
         if result.needs_model:
-            events += await self.reflect(result.interaction, asked=asked)
+            events += await self.reflect(result.interaction, is_requested=is_requested)
         return events
 
-    def after_turn(self, interaction: int | None = None, *, asked: bool = False) -> RulesResult:
+    def after_turn(
+        self, interaction: int | None = None, *, is_requested: bool = False
+    ) -> RulesResult:
         """Store a turn's lessons from rules, once, so that the next request contains them whatever the model takes."""
         session = self.sessions.current_session
         if not self.enabled or session is None or not session.interactions:
@@ -139,19 +141,19 @@ class LearningService:
             learned = self._lessons(session).from_rules(turn, is_read=is_read)
             is_done = turn.is_processed and not self._is_pending(session, number)
             # what the user does next decides whether the model is asked
-            needs_model = self._has_model and (asked or not is_done)
-            refused = learned.delta.refused if learned.delta is not None else ()
-            events = self._record(session, replace(learned, final=not needs_model), refused)
+            needs_model = self._has_model and (is_requested or not is_done)
+            refusals = learned.delta.refused if learned.delta is not None else ()
+            events = self._record(session, replace(learned, final=not needs_model), refusals)
             return RulesResult(number, tuple(events), needs_model)
         except Exception as error:  # noqa: BLE001 - a boundary: learning must not cost the answer
             return RulesResult(number, (_failure(number, error),))
 
     async def reflect(
-        self, *interactions: int, asked: bool = False, ended: bool = False
+        self, *interactions: int, is_requested: bool = False, has_ended: bool = False
     ) -> list[LearningEvent]:
         """Ask the model about exchanges of the current session, several in one request, and store its lessons.
-        `ended`: no reaction to the newest will follow. They stay pending if there is no budget or model. Cancellable;
-        the tokens used are recorded then too."""
+        `has_ended`: no reaction to the newest will follow. They stay pending if there is no budget or model.
+        Cancellable; the tokens used are recorded then too."""
         session = self.sessions.current_session
         events = list[LearningEvent]()
         if session is None:
@@ -159,7 +161,9 @@ class LearningService:
         for start in range(0, len(interactions), _MAX_EXCHANGES):
             numbers = interactions[start : start + _MAX_EXCHANGES]
             try:
-                events += await self._reflect_together(session, numbers, asked=asked, ended=ended)
+                events += await self._reflect_together(
+                    session, numbers, is_requested=is_requested, has_ended=has_ended
+                )
             except Exception as error:  # noqa: BLE001 - as in `after_turn`
                 events.append(_failure(numbers[-1], error))
         return events
@@ -172,36 +176,36 @@ class LearningService:
             return
         for number in interactions:
             turn = self._inspect(session, number, ended=True)
-            if not self._needs_model(session, turn, asked=False):
+            if not self._needs_model(session, turn, is_requested=False):
                 self._record(session, TurnLessons(number, final=True))
 
     async def _reflect_together(
-        self, session: Session, numbers: Sequence[int], *, asked: bool, ended: bool
+        self, session: Session, numbers: Sequence[int], *, is_requested: bool, has_ended: bool
     ) -> list[LearningEvent]:
-        due = list[TurnEvidence]()
-        for turn in [self._inspect(session, number, ended=ended) for number in numbers]:
-            if self._needs_model(session, turn, asked):
-                due.append(turn)
+        turns = list[TurnEvidence]()
+        for turn in [self._inspect(session, number, ended=has_ended) for number in numbers]:
+            if self._needs_model(session, turn, is_requested):
+                turns.append(turn)
             elif self._is_pending(session, turn.digest.interaction):
                 self._record(session, TurnLessons(turn.digest.interaction, final=True))
-        if not due:
+        if not turns:
             return []
         bullets = dict(session.playbook.bullets)
-        newest = due[-1].digest.interaction
-        asked_about = Asked(
-            {turn.digest.interaction: turn.known for turn in due},
+        newest = turns[-1].digest.interaction
+        asked_about = ReflectionScope(
+            {turn.digest.interaction: turn.known_ids for turn in turns},
             [
                 *(bullet.id for bullet in list_waiting(bullets)),
-                *(name for turn in due for name in turn.stored_next),
+                *(name for turn in turns for name in turn.stored_next),
             ],
         )
         question = Question(
             template=self.reflector.template,
-            text=build_question(due, bullets),
-            schema=answer_schema(len(due)),
+            text=build_question(turns, bullets),
+            schema=answer_schema(len(turns)),
             read=lambda answer: read_answer(answer, asked_about),
         )
-        friction = any(turn.friction or turn.is_reacted_to for turn in due)
+        friction = any(turn.friction or turn.is_reacted_to for turn in turns)
         totals = self.sessions.totals()
         problem = self.reflector.blocked_reason(question, totals, self.percent, friction=friction)
         if problem:
@@ -213,26 +217,26 @@ class LearningService:
             return [ReflectionFailed(newest, problem, kept=True, paused=True)]
         call = await self._ask(newest, question)
         self.sessions.playbook.refresh(session)
-        return self._store_answers(session, due, call, bullets)
+        return self._store_answers(session, turns, call, bullets)
 
     def _store_answers(
         self,
         session: Session,
         turns: Sequence[TurnEvidence],
         call: ReflectorCall[ExchangeAnswers],
-        asked: Mapping[str, Bullet],
+        asked_bullets: Mapping[str, Bullet],
     ) -> list[LearningEvent]:
         """Store the lessons of an answer, except of turns that were undone meanwhile, and return one event."""
         events = list[LearningEvent]()
-        answers = call.found or {}
+        answers = call.result or {}
         for turn in turns:
             number = turn.digest.interaction
             pays = turn is turns[-1]
             record = self.sessions.turns.turn(session.id, number)
             if record is not None and record.started_at == turn.started_at:
                 builder = self._lessons(session)
-                learned, refused = builder.from_answer(turn, call, asked, pays=pays)
-                events += self._record(session, learned, refused, answers.get(number))
+                learned, refusals = builder.from_answer(turn, call, asked_bullets, pays=pays)
+                events += self._record(session, learned, refusals, answers.get(number))
             elif pays:
                 lines = ("was undone meanwhile",)
                 tokens = call.usage.total
@@ -247,22 +251,22 @@ class LearningService:
             return []
         self.sessions.playbook.refresh(session)
         bullets = session.playbook.bullets
-        waiting = [
+        proposals = [
             bullet.id
             for bullet in sorted(bullets.values(), key=lambda bullet: bullet.number)
             if bullet.doubt.is_about_users_words
         ]
         restated = list[Restated]()
-        for name, evidence in self.sessions.playbook.evidence_by_id(waiting).items():
+        for name, evidence in self.sessions.playbook.evidence_by_id(proposals).items():
             quotes = [item for item in evidence if not item.is_consent]
             is_from_here = bool(quotes) and quotes[-1].session_id == session.id
-            if is_from_here and (name, len(quotes)) not in self._asked:
+            if is_from_here and (name, len(quotes)) not in self._requested_turns:
                 replaced = [bullets[old] for old in bullets[name].replaces if old in bullets]
                 restated.append(Restated(bullets[name], quotes[-1].quote, tuple(replaced)))
-                self._asked.add((name, len(quotes)))
+                self._requested_turns.add((name, len(quotes)))
         return restated
 
-    def due(self) -> list[int]:
+    def due_turns(self) -> list[int]:
         """Return the pending turns of the current session that have ended with their reaction: the query of the next
         turn, and what that stored."""
         session = self.sessions.current_session
@@ -272,7 +276,7 @@ class LearningService:
         pending = [turn.interaction for turn in self.sessions.turns.pending(session.id)]
         return [number for number in pending if number < newest]
 
-    def due_after_mark(self, good: bool, why: str) -> list[int]:
+    def due_after_mark(self, good: bool, reason: str) -> list[int]:
         """Return the newest turn, as it was just marked, if the mark is a reason to reflect on it: it says that
         something was wrong, or what."""
         session = self.sessions.current_session
@@ -282,7 +286,7 @@ class LearningService:
         turn = self.sessions.turns.turn(session.id, newest)
         if turn is None or turn.status == "running":
             return []
-        return [newest] if why or not good else []
+        return [newest] if reason or not good else []
 
     def _is_pending(self, session: Session, number: int) -> bool:
         pending = self.sessions.turns.pending(session.id)
@@ -293,8 +297,8 @@ class LearningService:
         session = self.sessions.current_session
         if session is None or not self.enabled:
             return []
-        own = self.sessions.turns.pending(session.id)[::-1]
-        return [*own, *self.sessions.turns.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
+        own_turns = self.sessions.turns.pending(session.id)[::-1]
+        return [*own_turns, *self.sessions.turns.pending_elsewhere(session)[:_MAX_ELSEWHERE]]
 
     def pending_by_session(self) -> list[tuple[str, list[int]]]:
         """Return the pending turns, oldest first, of each session, newest session first."""
@@ -321,7 +325,7 @@ class LearningService:
         other = others.resume(session_id, "")
         service = replace(self, sessions=others, enabled=True, _reported=set())
         events = [event for number in numbers for event in service.after_turn(number).events]
-        events += await service.reflect(*numbers, ended=True)
+        events += await service.reflect(*numbers, has_ended=True)
         self.sessions.playbook.refresh(session)
         name = f'"{other.title}"' if other.title else other.id[:_SESSION]
         return [
@@ -336,25 +340,25 @@ class LearningService:
         and keep what only the user may decide. Raises BadInput if it cannot be asked."""
         session = self.sessions.session
         self.sessions.playbook.refresh(session)
-        asked = {bullet.id: bullet for bullet in tidying.select_bullets(session)}
-        if len(asked) < 2:
+        asked_bullets = {bullet.id: bullet for bullet in tidying.select_bullets(session)}
+        if len(asked_bullets) < 2:
             raise BadInput("There is nothing to tidy: the playbook has less than two strategies.")
         if self.reflector.model is None:
-            reason = self.reflector.missing or "reflect_with_model is off"
+            reason = self.reflector.missing_reason or "reflect_with_model is off"
             raise BadInput(f"No model can be asked: {reason}.", "Choose one with -m or /model.")
         question = Question(
             template=self.tidy_template,
-            text=tidying.build_question(asked.values()),
+            text=tidying.build_question(asked_bullets.values()),
             schema=tidying.findings_schema(),
-            read=lambda answer: tidying.read_findings(answer, asked),
+            read=lambda answer: tidying.read_findings(answer, asked_bullets),
         )
         call = await self._ask(session.interactions, question)
-        if call.found is None:
+        if call.result is None:
             return [ReflectionFailed(0, call.failure or "", kept=False, cost=call.cost)]
         self.sessions.playbook.refresh(session)
         tidied = tidying.Tidying(session, self.sessions.playbook, call.model)
-        tidied.take(call.found.findings, asked)
-        tidied.refused += call.found.losses
+        tidied.take(call.result.findings, asked_bullets)
+        tidied.refusals += call.result.losses
         bullets = session.playbook.bullets
         pairs = find_new(tidied.pairs, bullets, self.sessions.turns)
         learned = TurnLessons(
@@ -365,7 +369,7 @@ class LearningService:
             usage=call.usage,
             cost=call.cost,
         )
-        return self._record(session, learned, tidied.refused)
+        return self._record(session, learned, tidied.refusals)
 
     async def backfill(
         self, sessions: Sequence[str], times: int = 1
@@ -390,22 +394,22 @@ class LearningService:
         except Exception as error:  # noqa: BLE001 - as in `after_turn`
             return [_failure(session.interactions, error)]
         bullets = session.playbook.bullets.values()
-        waiting = tuple(bullet.id for bullet in bullets if bullet.state == "quarantined")
-        reminded = waiting if len(waiting) >= _MANY_PROPOSALS else ()
+        proposal_ids = tuple(bullet.id for bullet in bullets if bullet.state == "quarantined")
+        reminded = proposal_ids if len(proposal_ids) >= _MANY_PROPOSALS else ()
         if not lines and not reminded:
             return []
         return [PlaybookUpdated(0, "", lines, waiting=reminded)]
 
-    async def mark(self, good: bool, why: str = "") -> list[LearningEvent]:
+    async def mark(self, good: bool, reason: str = "") -> list[LearningEvent]:
         """Store the user's mark of the last turn. Asks no model."""
         session = self.sessions.current_session
         if session is None or not session.interactions:
             return []
         self.sessions.playbook.refresh(session)
         number = session.interactions
-        if self._has_model and (why or not good):
+        if self._has_model and (reason or not good):
             self.sessions.turns.requeue(session.id, number)
-        return self._mark(session, number, good, why)
+        return self._mark(session, number, good, reason)
 
     def mark_reported(self, reason: str) -> None:
         self._reported.add(reason)
@@ -417,21 +421,21 @@ class LearningService:
     def _lessons(self, session: Session) -> lessons.LessonBuilder:
         return lessons.LessonBuilder(self.sessions, session, self.instructions)
 
-    def _mark(self, session: Session, number: int, good: bool, why: str) -> list[LearningEvent]:
-        learned = self._lessons(session).from_mark(number, good=good, why=why)
+    def _mark(self, session: Session, number: int, good: bool, reason: str) -> list[LearningEvent]:
+        learned = self._lessons(session).from_mark(number, good=good, reason=reason)
         return self._record(session, learned)
 
     @property
     def _has_model(self) -> bool:
         """Whether a model reflects, now or once what it lacks is there."""
-        return self.reflector.model is not None or bool(self.reflector.missing)
+        return self.reflector.model is not None or bool(self.reflector.missing_reason)
 
-    def _needs_model(self, session: Session, turn: TurnEvidence, asked: bool) -> bool:
+    def _needs_model(self, session: Session, turn: TurnEvidence, is_requested: bool) -> bool:
         """Return True if a model is due for an exchange: for every one if it is cheap, else if something went wrong,
         the user reacted to it or was not heard, or it may show again what a lesson waits for."""
         if not self._has_model:
             return False
-        if asked:
+        if is_requested:
             return True
         if not self._is_pending(session, turn.digest.interaction):
             return False  # another reflection, for which this one waited, was about it
@@ -444,16 +448,16 @@ class LearningService:
 
     def _may_confirm(self, session: Session, turn: TurnEvidence) -> bool:
         """Return True if a result of a turn shows again what a lesson that waits was seen in."""
-        waiting = list_waiting(session.playbook.bullets)
-        seen = [bullet.id for bullet in waiting if bullet.doubt is Doubt.SEEN]
-        sources = self.sessions.playbook.evidence_by_id(seen) if seen else {}
+        proposals = list_waiting(session.playbook.bullets)
+        seen_ids = [bullet.id for bullet in proposals if bullet.doubt is Doubt.SEEN]
+        sources = self.sessions.playbook.evidence_by_id(seen_ids) if seen_ids else {}
         return any(is_shown_again(turn.digest, evidence) for evidence in sources.values())
 
-    async def _ask(self, number: int, question: Question[Found]) -> ReflectorCall[Found]:
+    async def _ask(self, number: int, question: Question[Answer]) -> ReflectorCall[Answer]:
         """Ask the reflector, and record what it took with the turn `number`."""
         model = self.reflector.model
         assert model is not None, "see blocked_reason"
-        call = ReflectorCall[Found](model.name)
+        call = ReflectorCall[Answer](model.name)
         try:
             await self.reflector.ask(question, call, self.send)
         finally:
@@ -467,7 +471,7 @@ class LearningService:
         self,
         session: Session,
         learned: TurnLessons,
-        refused: Sequence[str] = (),
+        refusals: Sequence[str] = (),
         answer: ExchangeAnswer | None = None,
     ) -> list[LearningEvent]:
         """Store lessons and return their events. If they cannot be applied, store the failure instead."""
@@ -486,10 +490,12 @@ class LearningService:
         if applied is not None:
             note_anchors(self.sessions, session, applied.reworded)
         if learned.failure:
-            kept = self._is_pending(session, learned.interaction)
-            return [ReflectionFailed(learned.interaction, learned.failure, kept, cost=learned.cost)]
-        if applied is not None or learned.lines or refused or learned.usage.total or answer:
-            return [_report(learned, applied, refused, answer)]
+            is_kept = self._is_pending(session, learned.interaction)
+            return [
+                ReflectionFailed(learned.interaction, learned.failure, is_kept, cost=learned.cost)
+            ]
+        if applied is not None or learned.lines or refusals or learned.usage.total or answer:
+            return [_report(learned, applied, refusals, answer)]
         return []
 
 
@@ -514,26 +520,26 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
     )
     # what never existed makes nothing stale: the user may speak of a file that is still to come
     stale = {
-        name: check.missing
+        name: check.missing_anchor
         for name, check in checks.items()
-        if check.missing and bullets[name].was_there
+        if check.missing_anchor and bullets[name].was_there
     }
     present = [name for name, check in checks.items() if check.exists]
     sessions.playbook.record_anchor_checks(session, stale, present)
-    others = StaleStrategies()
+    unreported = StaleStrategies()
     pinned = StaleStrategies()
     users = StaleStrategies()
-    for name, missing in stale.items():
+    for name, missing_anchor in stale.items():
         bullet = bullets[name]
-        group = others
+        group = unreported
         if bullet.state == "pinned":
             group = pinned
         elif bullet.trust == "user":
             group = users
         if not bullet.stale:
-            group.unreported[name] = missing
+            group.unreported[name] = missing_anchor
     return (
-        *others.notices(),
+        *unreported.notices(),
         *pinned.notices("in prompts, being pinned"),
         *users.notices("in prompts, being your word"),
     )
@@ -542,15 +548,15 @@ async def _check_anchors(sessions: SessionManager, session: Session) -> tuple[st
 def _report(
     learned: TurnLessons,
     applied: AppliedDelta | None,
-    refused: Sequence[str],
+    refusals: Sequence[str],
     answer: ExchangeAnswer | None,
 ) -> PlaybookUpdated:
     """Build the event of lessons: its changes, and the effects that a model saw."""
     ops = applied.ops_by_id() if applied else []
-    waiting = [name for name, op in ops if op.fields.get("state") == "quarantined"]
-    news = [format_op(op, name) for name, op in ops if name not in waiting]
+    waiting_names = [name for name, op in ops if op.fields.get("state") == "quarantined"]
+    news = [format_op(op, name) for name, op in ops if name not in waiting_names]
     # no question can show these where nobody can be asked
-    news += [_format_waiting(op) for name, op in ops if name in waiting]
+    news += [_format_waiting(op) for name, op in ops if name in waiting_names]
     verdicts = learned.verdicts if applied else ()
     return PlaybookUpdated(
         learned.interaction,
@@ -559,11 +565,11 @@ def _report(
         added=applied.added if applied else (),
         tagged=tuple(dict.fromkeys(verdict.bullet_id for verdict in verdicts)),
         removed=tuple(name for name, op in ops if op.op == "REMOVE"),
-        refused=tuple(refused),
+        refused=tuple(refusals),
         cost=learned.cost,
         tokens=learned.usage.total,
-        waiting=tuple(waiting),
-        answer=tuple(_describe_answer(learned.interaction, answer, refused)) if answer else (),
+        waiting=tuple(waiting_names),
+        answer=tuple(_describe_answer(learned.interaction, answer, refusals)) if answer else (),
     )
 
 
@@ -597,9 +603,9 @@ def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield f"{', '.join(names)} {effect}"
 
 
-def _describe_answer(number: int, answer: ExchangeAnswer, refused: Sequence[str]) -> Iterator[str]:
+def _describe_answer(number: int, answer: ExchangeAnswer, refusals: Sequence[str]) -> Iterator[str]:
     """Yield what a reflector answered about an exchange, line by line."""
-    yield f"T{number} {answer.turn}" + (f": {answer.why}" if answer.why else "")
+    yield f"T{number} {answer.turn}" + (f": {answer.reason}" if answer.reason else "")
     for name, (effect, reason) in answer.effects.items():
         yield f"{name} {effect}" + (f": {reason}" if reason else "")
     for lesson in answer.lessons:
@@ -611,4 +617,4 @@ def _describe_answer(number: int, answer: ExchangeAnswer, refused: Sequence[str]
         yield f"lesson{link}: {shorten(lesson.text or lesson.quote, 200)}"
     if not answer.lessons:
         yield "nothing to learn"
-    yield from (f"not applied: {line}" for line in refused)
+    yield from (f"not applied: {line}" for line in refusals)

@@ -37,17 +37,17 @@ _MAX_REASON = 120  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a model found: `what` is true of the strategies `ids`. `keep` is the one that stays, "" if the
+    """One thing that a model found: `kind` is true of the strategies `ids`. `keep` is the one that stays, "" if the
     finding names none; `text` is the narrower text of one that is too broad."""
 
-    what: FindingKind
+    kind: FindingKind
     ids: tuple[str, ...]
     keep: str = ""
     text: str = ""
-    why: str = ""
+    reason: str = ""
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_ids(self) -> tuple[str, ...]:
         """The ids of all strategies that it names."""
         return (*self.ids, self.keep) if self.keep else self.ids
 
@@ -109,8 +109,8 @@ def findings_schema() -> JsonObject:
     }
 
 
-def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswer, str]:
-    """Read the findings about the strategies `asked`. Returns also what is wrong with the text, or ""."""
+def read_findings(text: str, asked_bullets: Mapping[str, Bullet]) -> tuple[FindingsAnswer, str]:
+    """Read the findings about the strategies `asked_bullets`. Returns also what is wrong with the text, or ""."""
     answer = FindingsAnswer()
     value, fault = read_object(text, findings_schema())
     if fault:
@@ -118,13 +118,13 @@ def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswe
     items = value["findings"]
     for item in items[:_MAX_FINDINGS]:
         finding = Finding(
-            what=item["what"],
+            kind=item["what"],
             ids=tuple(dict.fromkeys(item["ids"])),
             keep=item.get("keep", ""),
             text=item.get("text", ""),
-            why=shorten(item.get("why", ""), _MAX_REASON),
+            reason=shorten(item.get("why", ""), _MAX_REASON),
         )
-        if problem := _problem(finding, asked):
+        if problem := _problem(finding, asked_bullets):
             answer.losses.append(f"{problem}: {shorten(json.dumps(item), 60)}")
         else:
             answer.findings.append(finding)
@@ -135,53 +135,57 @@ def read_findings(text: str, asked: Mapping[str, Bullet]) -> tuple[FindingsAnswe
     return answer, ""
 
 
-def _problem(finding: Finding, asked: Mapping[str, Bullet]) -> str:
+def _problem(finding: Finding, asked_bullets: Mapping[str, Bullet]) -> str:
     """Return why a finding cannot be meant, or ""."""
-    unknown = [name for name in finding.named if name not in asked]
+    unknown = [name for name in finding.named_ids if name not in asked_bullets]
     if unknown:
         return f"{shorten(unknown[0], 20)} was not asked about"
     if not finding.ids:
         return "it names no strategy"
-    if finding.what in ("same", "replaced"):
+    if finding.kind in ("same", "replaced"):
         if not finding.keep:
             return "it does not say which one stays"
         if finding.keep in finding.ids:
             return f"{finding.keep} cannot stay and go"
-    if finding.what == "broad" and (len(finding.ids) != 1 or not finding.text.strip()):
+    if finding.kind == "broad" and (len(finding.ids) != 1 or not finding.text.strip()):
         return "it gives no narrower text for one strategy"
-    if finding.what == "contradiction" and len(finding.named) < 2:
+    if finding.kind == "contradiction" and len(finding.named_ids) < 2:
         return "one strategy alone is no contradiction"
     return ""
 
 
 @dataclass(slots=True)
 class Tidying:
-    """Applies findings. `ops` may be applied, `pairs` are for the user to decide, and `refused` has a line for each
+    """Applies findings. `ops` may be applied, `pairs` are for the user to decide, and `refusals` has a line for each
     finding that is neither."""
 
     session: Session
     store: PlaybookStore
     author: str
     ops: list[Op] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
-    _touched: set[str] = field(default_factory=set)
+    _touched_ids: set[str] = field(default_factory=set)
 
-    def take(self, findings: Sequence[Finding], asked: Mapping[str, Bullet]) -> None:
-        """Take findings about strategies as they were `asked` about. A strategy that was changed meanwhile, or that an
-        earlier finding has settled, stays as it is."""
+    def take(self, findings: Sequence[Finding], asked_bullets: Mapping[str, Bullet]) -> None:
+        """Take findings about `asked_bullets`, the strategies as the question showed them. A strategy that was changed
+        meanwhile, or that an earlier finding has settled, stays as it is."""
         bullets = self.session.playbook.bullets
         for finding in findings:
-            named = finding.named
-            changed = [name for name in named if not reads_as(bullets.get(name), asked.get(name))]
-            settled = [name for name in named if name in self._touched]
-            if changed:
-                self.refused.append(f"{changed[0]} was changed or removed meanwhile")
-            elif finding.what == "contradiction":
-                self.pairs += make_pairs(PairKind.CONTRADICTION, named, finding.why)
+            named_ids = finding.named_ids
+            changed_ids = [
+                name
+                for name in named_ids
+                if not reads_as(bullets.get(name), asked_bullets.get(name))
+            ]
+            settled = [name for name in named_ids if name in self._touched_ids]
+            if changed_ids:
+                self.refusals.append(f"{changed_ids[0]} was changed or removed meanwhile")
+            elif finding.kind == "contradiction":
+                self.pairs += make_pairs(PairKind.CONTRADICTION, named_ids, finding.reason)
             elif settled:
-                self.refused.append(f"{settled[0]} is named by two findings; the first one counts")
-            elif finding.what == "broad":
+                self.refusals.append(f"{settled[0]} is named by two findings; the first one counts")
+            elif finding.kind == "broad":
                 self._narrow(bullets[finding.ids[0]], finding)
             else:
                 for name in finding.ids:
@@ -193,21 +197,21 @@ class Tidying:
         version = self.session.playbook.version
         text = json.dumps([self.session.id, self.author, version, rows], sort_keys=True)
         name = "d-" + hashlib.sha256(text.encode()).hexdigest()[:24]
-        refused = tuple(dict.fromkeys(self.refused))
-        return Delta(name, tuple(self.ops), self.author, self.session.id, None, TIDIED, refused)
+        refusals = tuple(dict.fromkeys(self.refusals))
+        return Delta(name, tuple(self.ops), self.author, self.session.id, None, TIDIED, refusals)
 
     def _drop(self, old: Bullet, finding: Finding) -> None:
         """Remove a strategy; what it was learned from goes to the one that is kept."""
         reason = self._reason_to_keep(old, finding)
-        kept = self.session.playbook.bullets.get(finding.keep)
-        if reason and old.is_live and kept is not None and kept.is_live:
-            self.pairs += make_pairs(PairKind.DOUBLE, (old.id, finding.keep), finding.why)
+        kept_bullet = self.session.playbook.bullets.get(finding.keep)
+        if reason and old.is_live and kept_bullet is not None and kept_bullet.is_live:
+            self.pairs += make_pairs(PairKind.DOUBLE, (old.id, finding.keep), finding.reason)
             return
         if reason:
-            self.refused.append(f"{old.id} stays, {reason}; a model would remove it")
+            self.refusals.append(f"{old.id} stays, {reason}; a model would remove it")
             return
-        self._touched.add(old.id)
-        if finding.what == "same":
+        self._touched_ids.add(old.id)
+        if finding.kind == "same":
             self._merge(self.session.playbook.bullets[finding.keep], old)
         self.ops.append(Op("REMOVE", old.id))
 
@@ -221,22 +225,22 @@ class Tidying:
             return "applying in all projects"
         if is_hand_written(self.store, old):
             return "being written by hand"
-        if finding.what != "same" and old.helpful > old.harmful:
+        if finding.kind != "same" and old.helpful > old.harmful:
             return f"having helped {old.helpful} times"
-        if finding.what == "same" and old.is_live:
-            kept = self.session.playbook.bullets[finding.keep]
-            if not kept.is_live or kept.is_left_out:
+        if finding.kind == "same" and old.is_live:
+            kept_bullet = self.session.playbook.bullets[finding.keep]
+            if not kept_bullet.is_live or kept_bullet.is_left_out:
                 return f"being in prompts, as {finding.keep} is not"
         return ""
 
-    def _merge(self, kept: Bullet, old: Bullet) -> None:
+    def _merge(self, kept_bullet: Bullet, old: Bullet) -> None:
         """Give the kept strategy the evidence of one that says the same. A proposal that two sessions made on their own
         is confirmed by that."""
-        evidence = self.store.evidence_by_id((kept.id, old.id))
-        fields: dict[str, Any] = {"trust": kept.trust}
-        waits = kept.state == "quarantined" and not needs_approval(kept)
-        if waits and not unknown_name(kept.content, self.session):
-            of_kept = {item.session_id for item in evidence[kept.id]}
+        evidence = self.store.evidence_by_id((kept_bullet.id, old.id))
+        fields: dict[str, Any] = {"trust": kept_bullet.trust}
+        waits = kept_bullet.state == "quarantined" and not needs_approval(kept_bullet)
+        if waits and not unknown_name(kept_bullet.content, self.session):
+            of_kept = {item.session_id for item in evidence[kept_bullet.id]}
             of_old = {item.session_id for item in evidence[old.id]}
             if of_kept.isdisjoint(of_old):
                 fields = {"state": "unconfirmed"}
@@ -245,7 +249,7 @@ class Tidying:
         quotes = (
             replace(item, trust=old.trust) for item in evidence[old.id] if not item.is_consent
         )
-        self.ops.append(Op("UPDATE", kept.id, fields, tuple(quotes)))
+        self.ops.append(Op("UPDATE", kept_bullet.id, fields, tuple(quotes)))
 
     def _narrow(self, old: Bullet, finding: Finding) -> None:
         """Give a strategy that is no one's word the narrower text of a finding."""
@@ -257,7 +261,7 @@ class Tidying:
         if not reason and reworded >= _MAX_REWORDED:
             reason = f"after {_MAX_REWORDED} others were reworded"
         if reason:
-            self.refused.append(f"{old.id} stays, {reason}; a model says that it is too broad")
+            self.refusals.append(f"{old.id} stays, {reason}; a model says that it is too broad")
             return
-        self._touched.add(old.id)
+        self._touched_ids.add(old.id)
         self.ops.append(Op("UPDATE", old.id, {"content": content}))

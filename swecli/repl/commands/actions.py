@@ -118,5 +118,7 @@ def in_own_form(declared: Action | Family) -> Callable[[Run], Command]:
 
 def derived_commands(own_forms: Sequence[Command]) -> list[Command]:
     """Return the commands of all declared actions, but for those that have a form of their own."""
-    taken = {command.name for command in own_forms}
-    return [command_of(action) for action in find_session_actions() if action.name not in taken]
+    taken_names = {command.name for command in own_forms}
+    return [
+        command_of(action) for action in find_session_actions() if action.name not in taken_names
+    ]

@@ -71,8 +71,8 @@ class CommandContext:
             for row in result.rows:
                 self.screen.line(f"{row[0]}  {row[-1]}", "head")
                 between = list(zip(result.head, row, strict=True))[1:-1]
-                named = [f"{name} {value}" for name, value in between if value]
-                self.screen.note(" · ".join(named))
+                parts = [f"{name} {value}" for name, value in between if value]
+                self.screen.note(" · ".join(parts))
         elif result.rows:
             self.screen.table(result.head, result.rows)
         if len(result.lines) == 1 and not result.rows:
@@ -110,8 +110,8 @@ class CommandContext:
         title = request.question
         if request.preview.kind == "diff":  # whose head line may have left the screen
             title = f"{title} {one_line(escape_invisible(request.summary))}"
-        picked = await self.asker.choose(title, [option for _, option in answers], guarded=True)
-        answer = "no" if picked is None else answers[picked][0]
+        index = await self.asker.choose(title, [option for _, option in answers], guarded=True)
+        answer = "no" if index is None else answers[index][0]
         if answer == "instead":
             reason = await self.asker.ask_text("What to do instead?")
             return Decision(allow=False, reason=reason or "")
@@ -124,8 +124,8 @@ class CommandContext:
         the session."""
         if self.background.busy or self.background.runs_commands:
             hint = self.screen.keys.hint("interrupt", "to cancel")
-            what = "background learning" if self.background.busy else "what runs beside"
-            note = f"finishing {what} first"
+            work = "background learning" if self.background.busy else "what runs beside"
+            note = f"finishing {work} first"
             self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _AGAIN = "b"
 _PIN = "p"
 _LETTERS = {_AGAIN: "sends it again with your next message", _PIN: "pins it"}
-_SHOWN = Limit(lines=20, characters=4_000)  # of a turn, at once
+_LIMIT = Limit(lines=20, characters=4_000)  # of a turn, at once
 
 
 async def choose_left_turn(ctx: CommandContext) -> None:
@@ -76,7 +76,7 @@ def _show(ctx: CommandContext, number: int) -> None:
     """Print the beginning of a turn, which can be unfolded."""
     text = ctx.runtime.left_turns.read(number)
     ctx.screen.line(f"T{number}", "head")
-    ctx.screen.print(_render(text, _SHOWN, ctx.screen.keys.hint("expand", "to expand")))
+    ctx.screen.print(_render(text, _LIMIT, ctx.screen.keys.hint("expand", "to expand")))
     ctx.renderer.set_folded(
         Fold(lambda limit: _render(text, limit, EXPAND_ALL), lambda: _render_whole(text))
     )
@@ -99,7 +99,7 @@ def _render(text: str, limit: Limit, hint: str) -> RenderableType:
     from swecli.repl.render.prefix import hidden_note
 
     excerpt = start_of(text, limit)
-    shown = Text(excerpt.text, style="output")
+    output = Text(excerpt.text, style="output")
     if not excerpt.hidden_below:
-        return shown
-    return Group(shown, hidden_note(excerpt.hidden_below, hint))
+        return output
+    return Group(output, hidden_note(excerpt.hidden_below, hint))

@@ -21,8 +21,8 @@ async def settle_open_elsewhere(ctx: CommandContext) -> None:
     if not runtime.is_open_elsewhere:
         return
     options = list(_ANSWERS.values())
-    picked = await ctx.asker.choose(_QUESTION, options, guarded=True, interrupts=False)
-    answer = "new" if picked is None else list(_ANSWERS)[picked]
+    index = await ctx.asker.choose(_QUESTION, options, guarded=True, interrupts=False)
+    answer = "new" if index is None else list(_ANSWERS)[index]
     if answer == "copy":
         copy = runtime.sessions.fork()
         runtime.resume(copy.id)

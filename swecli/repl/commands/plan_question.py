@@ -41,8 +41,8 @@ class PlanQuestion:
         """Return the user's answer; a yes carries the plan as it was accepted, and the mode to carry it out in."""
         text = request.plan
         while True:
-            picked = await self.asker.choose(request.question, _OPTIONS, guarded=True)
-            option = _REFUSE if picked is None else _OPTIONS[picked]
+            index = await self.asker.choose(request.question, _OPTIONS, guarded=True)
+            option = _REFUSE if index is None else _OPTIONS[index]
             if option is _ACCEPT:
                 return Decision(True, answer=text)
             if option is _ACCEPT_ASKING:

@@ -52,18 +52,18 @@ async def _ask(ctx: CommandContext, restated: Restated) -> bool:
         ("project", "only here") if bullet.scope == "user" else ("user", "in all my projects")
     )
     options = (_YES, _NO, _EDIT, Option(label, "4"))
-    picked = await ctx.asker.choose(_title(restated), options, guarded=True)
-    if picked is None:
+    index = await ctx.asker.choose(_title(restated), options, guarded=True)
+    if index is None:
         return False
-    if picked == 1:
+    if index == 1:
         ctx.report(await perform(ctx, review, f"{bullet.id} remove"))
         return True
-    if picked == 2:
+    if index == 2:
         text = (await ctx.asker.ask_text("What should it say?") or "").strip()
         if not text:
             return False
         await perform(ctx, edit, f"{bullet.id} {text}")
-    if picked == 3:
+    if index == 3:
         await perform(ctx, edit, f"{bullet.id} --scope {other}")
     ctx.report(await perform(ctx, review, f"{bullet.id} use"))
     return True
@@ -71,9 +71,9 @@ async def _ask(ctx: CommandContext, restated: Restated) -> bool:
 
 async def _ask_to_forget(ctx: CommandContext, restated: Restated) -> bool:
     """Ask whether a strategy is to be removed; return whether there was an answer."""
-    picked = await ctx.asker.choose(_title(restated), (_YES, _NO), guarded=True)
-    if picked is None:
+    index = await ctx.asker.choose(_title(restated), (_YES, _NO), guarded=True)
+    if index is None:
         return False
-    action, arguments = (remove, "") if picked == 0 else (review, " use")
+    action, arguments = (remove, "") if index == 0 else (review, " use")
     ctx.report(await perform(ctx, action, f"{restated.bullet.id}{arguments}"))
     return True

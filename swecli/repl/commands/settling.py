@@ -12,13 +12,13 @@ from swecli.repl.commands.actions import perform
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.question import Option
 
-MOST = 3  # questions in a row, so that nobody has to work through a list
+MAX_QUESTIONS = 3  # questions in a row, so that nobody has to work through a list
 _LEAVE = Option("leave it (Enter)", "l")
 
 
 async def ask_questions(ctx: CommandContext, questions: Sequence[Question]) -> bool:
     """Ask the first questions. Enter leaves one open and goes on; returns False if the user stopped at one."""
-    for question in questions[:MOST]:
+    for question in questions[:MAX_QUESTIONS]:
         if not await _ask(ctx, question):
             return False
     return True
@@ -31,7 +31,7 @@ async def settle_at_end(ctx: CommandContext) -> None:
     if session is None or not session.interactions:
         return
     actions = ActionContext.of(sessions, Invocation())
-    for question in take_unasked(actions, MOST) if session.playbook.bullets else ():
+    for question in take_unasked(actions, MAX_QUESTIONS) if session.playbook.bullets else ():
         if not await _ask(ctx, question, leaves_all=True):
             return
 
@@ -45,10 +45,10 @@ async def _ask(ctx: CommandContext, question: Question, *, leaves_all: bool = Fa
         ctx.screen.detail(line)
     answers = [Option(answer.label, answer.key, answer.letter) for answer in question.answers]
     title = f"{question.title} ({question.reason})"
-    picked = await ctx.asker.choose(title, [_LEAVE, *answers], guarded=True, default=0)
-    if picked is None:
+    index = await ctx.asker.choose(title, [_LEAVE, *answers], guarded=True, default=0)
+    if index is None:
         return False
-    if picked == 0:
+    if index == 0:
         return not leaves_all
-    ctx.report(await perform(ctx, review, question.answers[picked - 1].line))
+    ctx.report(await perform(ctx, review, question.answers[index - 1].line))
     return True

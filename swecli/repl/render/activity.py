@@ -53,7 +53,7 @@ class Activity:
     stop_hint: str = ""
     label: str = "Working"
     started_at: float = 0.0
-    sent: int = 0  # tokens of the turn's requests
+    sent_tokens: int = 0  # tokens of the turn's requests
     received: int = 0  # tokens of their replies
     running: dict[str, _RunningCall] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class Activity:
 
     def add_usage(self, usage: Usage) -> None:
         """Count the tokens of a request."""
-        self.sent += usage.prompt
+        self.sent_tokens += usage.prompt
         self.received += usage.output + usage.reasoning
 
     def add_call(self, call_id: str, summary: str) -> None:
@@ -97,9 +97,9 @@ class Activity:
         label = Text(self._summarize(calls))
 
         end = f" · {int(now - started_at)} s"
-        tokens = f" · ↑{format_tokens(self.sent)} ↓{format_tokens(self.received)}"
+        tokens = f" · ↑{format_tokens(self.sent_tokens)} ↓{format_tokens(self.received)}"
         hint = f" · {self.stop_hint}" if self.stop_hint else ""
-        if self.sent and 2 + label.cell_len + len(end + tokens + hint) <= width:
+        if self.sent_tokens and 2 + label.cell_len + len(end + tokens + hint) <= width:
             end += tokens
         if 2 + min(label.cell_len, _LEAST_LABEL) + len(end + hint) <= width:
             end += hint

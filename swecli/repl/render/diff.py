@@ -41,20 +41,20 @@ class DiffRow:
     """A line of a diff.
 
     `style` is one of the theme, "" for a line that stays, or "gap" above a hunk, with its label as text. `number` is
-    that of the line in the new file, for a removed line in the old one. `marked` are the words that differ from the
-    other side. A row with `hidden` stands for so many lines of its style that are not shown.
+    that of the line in the new file, for a removed line in the old one. `marked_spans` are the words that differ from
+    the other side. A row with `hidden_count` stands for so many lines of its style that are not shown.
     """
 
     style: DiffStyle
     text: str
     number: int | None = None
-    marked: tuple[Span, ...] = ()
-    hidden: int = 0
+    marked_spans: tuple[Span, ...] = ()
+    hidden_count: int = 0
 
     @property
     def lines(self) -> int:
         """The lines of the diff that the row stands for."""
-        return self.hidden or 1
+        return self.hidden_count or 1
 
 
 def render_diff(
@@ -86,9 +86,9 @@ def render_diff_lines(
     if max_rows and len(rows) > max_rows:
         rows = _fold(rows, max_rows)
     width = max((len(str(row.number)) for row in rows if row.number is not None), default=1)
-    last_fold = max((index for index, row in enumerate(rows) if row.hidden), default=None)
+    last_fold = max((index for index, row in enumerate(rows) if row.hidden_count), default=None)
     for index, row in enumerate(_mark_words(rows)):
-        if row.hidden:
+        if row.hidden_count:
             yield _render_fold(row, width, hint if index == last_fold else "")
         else:
             yield _render_row(row, width, max_chars)
@@ -154,9 +154,9 @@ def _fold(rows: Sequence[DiffRow], max_rows: int) -> list[DiffRow]:
     folded = [row for run in runs for row in _fold_run(run, max_run)]
     if len(folded) <= max_rows:
         return folded
-    kept = folded[: max_rows - 1]
+    kept_rows = folded[: max_rows - 1]
     left_out = sum(row.lines for row in folded[max_rows - 1 :])
-    return [*kept, DiffRow("quiet", "", hidden=left_out)]
+    return [*kept_rows, DiffRow("quiet", "", hidden_count=left_out)]
 
 
 def _fold_run(run: list[DiffRow], max_run: int) -> list[DiffRow]:
@@ -164,8 +164,8 @@ def _fold_run(run: list[DiffRow], max_run: int) -> list[DiffRow]:
     style = run[0].style
     if style not in _SIGNS or len(run) <= max_run:
         return run
-    kept = run[: max_run - 1]
-    return [*kept, DiffRow(style, "", hidden=len(run) - len(kept))]
+    kept_rows = run[: max_run - 1]
+    return [*kept_rows, DiffRow(style, "", hidden_count=len(run) - len(kept_rows))]
 
 
 def _mark_words(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
@@ -193,8 +193,8 @@ def _mark_pairs(removed: list[DiffRow], added: list[DiffRow]) -> list[DiffRow]:
     after: list[DiffRow] = []
     for old, new in zip(removed, added, strict=True):
         removed_spans, added_spans = different_words(old.text, new.text)
-        before.append(replace(old, marked=removed_spans))
-        after.append(replace(new, marked=added_spans))
+        before.append(replace(old, marked_spans=removed_spans))
+        after.append(replace(new, marked_spans=added_spans))
     return [*before, *after]
 
 
@@ -231,7 +231,7 @@ def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
             return Sign(gap, "...")
         return Sign(gap.append(f" {row.text}", "quiet"), row.text)
     line = render_line(row.text, max_chars, row.style, _TAB_SIZE)
-    for start, end in row.marked:
+    for start, end in row.marked_spans:
         line.stylize("marked", start, min(end, max_chars or end))
     if row.number is None:
         return line
@@ -241,8 +241,8 @@ def _render_row(row: DiffRow, width: int, max_chars: int) -> RenderableType:
 def _render_fold(row: DiffRow, width: int, hint: str) -> RenderableType:
     """Render the number of hidden lines: below the lines of their run, or at the end of the diff."""
     if row.style not in _SIGNS:
-        return hidden_note(f"{row.hidden:,} more lines", hint)
-    line = hidden_note(f"{row.hidden:,} more {row.style} lines", hint)
+        return hidden_note(f"{row.hidden_count:,} more lines", hint)
+    line = hidden_note(f"{row.hidden_count:,} more {row.style} lines", hint)
     return add_prefix(line, _gutter(row, " " * width))
 
 

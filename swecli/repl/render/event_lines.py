@@ -83,7 +83,7 @@ def _render_playbook_update(event: PlaybookUpdated) -> RenderableType | None:
 def _render_window(event: WindowApplied, left_hint: str) -> RenderableType | None:
     if not event.removed:
         return None
-    kept = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
+    kept_turns = "the last turn" if event.kept == 1 else f"the last {event.kept:,} turns"
     ones = "one" if event.removed == 1 else "ones"
-    remark = f"keeping {kept} ({event.removed:,} older {ones} left out)"
+    remark = f"keeping {kept_turns} ({event.removed:,} older {ones} left out)"
     return Text(" · ".join(filter(None, (remark, left_hint))), style="quiet")

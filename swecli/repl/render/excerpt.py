@@ -73,30 +73,30 @@ def end_of(text: str, limit: Limit) -> Excerpt:
     """Return the last lines of a text; of a line that alone is too long, its end."""
     text = text.removesuffix("\n")
     lines = sanitize(text[-limit.characters :]).split("\n")
-    kept = lines[-limit.lines :]
-    is_cut = len(text) > limit.characters and len(kept) == len(lines)
-    if is_cut and len(kept) == 1:
+    kept_lines = lines[-limit.lines :]
+    is_cut = len(text) > limit.characters and len(kept_lines) == len(lines)
+    if is_cut and len(kept_lines) == 1:
         line = text.rpartition("\n")[2]
         end = sanitize(line[-MAX_LINE:])
         return Excerpt(end, text.count("\n"), max(0, len(line) - MAX_LINE))
     if is_cut:
-        del kept[0]  # only its end is here
-    return Excerpt("\n".join(kept), _count_hidden(text, kept))
+        del kept_lines[0]  # only its end is here
+    return Excerpt("\n".join(kept_lines), _count_hidden(text, kept_lines))
 
 
 def start_of(text: str, limit: Limit) -> Excerpt:
     """Return the first lines of a text; of a line that alone is too long, its beginning."""
     text = text.removesuffix("\n")
     lines = sanitize(text[: limit.characters]).split("\n")
-    kept = lines[: limit.lines]
-    is_cut = len(text) > limit.characters and len(kept) == len(lines)
-    if is_cut and len(kept) == 1:
+    kept_lines = lines[: limit.lines]
+    is_cut = len(text) > limit.characters and len(kept_lines) == len(lines)
+    if is_cut and len(kept_lines) == 1:
         line = text.partition("\n")[0]
         start = sanitize(line[:MAX_LINE])
         return Excerpt(start, text.count("\n"), max(0, len(line) - MAX_LINE))
     if is_cut:
-        del kept[-1]  # only its beginning is here
-    return Excerpt("\n".join(kept), _count_hidden(text, kept))
+        del kept_lines[-1]  # only its beginning is here
+    return Excerpt("\n".join(kept_lines), _count_hidden(text, kept_lines))
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -106,5 +106,5 @@ def lines_of(text: str) -> Iterator[str]:
         yield from sanitize("\n".join(lines[first : first + _LINES_AT_ONCE])).split("\n")
 
 
-def _count_hidden(text: str, kept: list[str]) -> int:
-    return max(0, text.count("\n") + 1 - len(kept))
+def _count_hidden(text: str, kept_lines: list[str]) -> int:
+    return max(0, text.count("\n") + 1 - len(kept_lines))

@@ -15,7 +15,7 @@ from rich.text import Text
 from swecli.values import dataclass
 
 _MIN_WIDTH = 12  # columns below which content is not indented
-_SPOKEN = {"•": "- ", "▌": "quote: "}
+_SPOKEN_SIGNS = {"•": "- ", "▌": "quote: "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ class Sign:
     """A line of signs, and what it is where only ASCII is shown."""
 
     text: Text
-    spoken: str
+    spoken_text: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(self.spoken) if options.ascii_only else self.text
+        yield Text(self.spoken_text) if options.ascii_only else self.text
 
 
-def hidden_note(hidden: str, hint: str) -> Text:
+def hidden_note(hidden_text: str, hint: str) -> Text:
     """Return a line such as `… 12 more lines (Ctrl+O to expand)`; with "" as the hint, only what is hidden."""
-    text = f"… {hidden} ({hint})" if hint else f"… {hidden}"
+    text = f"… {hidden_text} ({hint})" if hint else f"… {hidden_text}"
     return Text(text, style="quiet")
 
 
@@ -72,7 +72,7 @@ def _speak(prefix: Text) -> Text:
     if plain.isascii():
         return prefix
     indentation = plain[: len(plain) - len(plain.lstrip())]
-    return Text(f"{indentation}{_SPOKEN.get(plain.strip(), '')}", end="")
+    return Text(f"{indentation}{_SPOKEN_SIGNS.get(plain.strip(), '')}", end="")
 
 
 def add_prefix(

@@ -85,7 +85,7 @@ class Flow:
     """What was printed of blocks that lie one below the other: those of the text, of a quote or of an item."""
 
     previous: str = ""  # type of the last block that was printed whole
-    begun: BegunBlock | None = None  # what was printed of the first block that is left
+    begun_block: BegunBlock | None = None  # what was printed of the first block that is left
 
 
 def has_open_marks(parser: MarkdownIt, text: str) -> bool:
@@ -137,22 +137,22 @@ class Printing:
         pieces: list[RenderableType] = []
         for block in blocks:
             kind = block[0].type
-            begun = flow.begun if _fits(flow.begun, kind) else None
+            begun_block = flow.begun_block if _fits(flow.begun_block, kind) else None
             is_last = block is blocks[-1]
             is_unfinished = is_open and is_last and (keeps_last or not self._is_ended(block[0]))
             if is_unfinished and is_text and kind == "paragraph_open":
-                new_pieces, still_begun = self._print_first_lines(block[0], begun)
+                new_pieces, still_begun = self._print_first_lines(block[0], begun_block)
             else:
-                new_pieces, still_begun = self._print_block(block, begun, is_unfinished)
+                new_pieces, still_begun = self._print_block(block, begun_block, is_unfinished)
             needs_gap = bool(flow.previous)
             if in_item:
                 needs_gap = flow.previous == kind == "paragraph_open"
-            if new_pieces and begun is None and needs_gap:
+            if new_pieces and begun_block is None and needs_gap:
                 new_pieces = [Text(""), *new_pieces]
             pieces += new_pieces
             if is_unfinished:
                 return pieces, Flow(flow.previous, still_begun)
-            flow = Flow(kind if new_pieces or begun else flow.previous)
+            flow = Flow(kind if new_pieces or begun_block else flow.previous)
             if is_open:
                 _, self._first_kept = block[0].map or (0, 0)
         return pieces, flow
@@ -168,32 +168,32 @@ class Printing:
         return is_empty_below and first.type not in _UNENDING
 
     def _print_block(
-        self, block: Block, begun: BegunBlock | None, is_open: bool
+        self, block: Block, begun_block: BegunBlock | None, is_open: bool
     ) -> tuple[list[RenderableType], BegunBlock | None]:
         kind = block[0].type
         if kind in _CODE:
-            return self._print_code(block[0], begun, is_open)
+            return self._print_code(block[0], begun_block, is_open)
         if kind in _LISTS:
-            return self._print_list(block, begun, is_open)
+            return self._print_list(block, begun_block, is_open)
         if kind == "blockquote_open":
-            return self._print_quote(block, begun, is_open)
+            return self._print_quote(block, begun_block, is_open)
         if kind == "table_open":
-            return self._print_table(block, begun, is_open)
+            return self._print_table(block, begun_block, is_open)
         if is_open:
-            return [], begun
+            return [], begun_block
         if kind == "heading_open" and "\n" in block[1].content:
             return self._print_long_heading(block), None
         return [render_leaf_block(block, self._color)], None
 
     def _print_first_lines(
-        self, first: Token, begun: BegunBlock | None
+        self, first: Token, begun_block: BegunBlock | None
     ) -> tuple[list[RenderableType], BegunBlock | None]:
         """Render the lines of a paragraph but the last one, which may become the header of a table."""
         start, end = first.map or (0, 0)
         text = "\n".join(line.strip() for line in self._lines[start : end - 1])
         rest = self._lines[end - 1]
         if not text or has_open_marks(self._parser, text) or not self._is_paragraph(rest):
-            return [], begun
+            return [], begun_block
         self._first_kept = end - 1
         return [self._render_text(text)], BegunParagraph()
 
@@ -213,20 +213,20 @@ class Printing:
         return [self._render_text(text), render_leaf_block(heading, self._color)]
 
     def _print_code(
-        self, first: Token, begun: BegunBlock | None, is_open: bool
+        self, first: Token, begun_block: BegunBlock | None, is_open: bool
     ) -> tuple[list[RenderableType], BegunBlock | None]:
         """Render the lines of code but for empty ones at the end."""
         lines = first.content.split("\n")
         while lines and not lines[-1].strip():
             lines.pop()
         colors = CodeColors.for_info(first.info if self._color else "")
-        if isinstance(begun, BegunCode):
-            colors = begun.colors
+        if isinstance(begun_block, BegunCode):
+            colors = begun_block.colors
         pieces: list[RenderableType] = []
         if lines and not (is_open and first.type == "code_block"):
             text, colors = colors.color(lines)
             pieces.append(add_prefix(text, "  "))
-        if not pieces and begun is None:
+        if not pieces and begun_block is None:
             return [], None
         if is_open:
             start, _ = first.map or (0, 0)
@@ -235,11 +235,11 @@ class Printing:
         return pieces, BegunCode(colors)
 
     def _print_table(
-        self, block: Block, begun: BegunBlock | None, is_open: bool
+        self, block: Block, begun_block: BegunBlock | None, is_open: bool
     ) -> tuple[list[RenderableType], BegunBlock | None]:
         header, *rows = table_rows(block, self._color)
-        if isinstance(begun, BegunTable):
-            shape = begun.shape
+        if isinstance(begun_block, BegunTable):
+            shape = begun_block.shape
             table = TableRows(shape, rows, has_header=False)
         else:
             measured = _rows_to_measure(rows)
@@ -255,21 +255,25 @@ class Printing:
         return [table] if rows or table.has_header else [], BegunTable(shape)
 
     def _print_quote(
-        self, block: Block, begun: BegunBlock | None, is_open: bool
+        self, block: Block, begun_block: BegunBlock | None, is_open: bool
     ) -> tuple[list[RenderableType], BegunBlock | None]:
-        flow = begun.inside if isinstance(begun, BegunQuote) else Flow()
+        flow = begun_block.inside if isinstance(begun_block, BegunQuote) else Flow()
         blocks = list(split_blocks(block[1:-1]))
         # the last one stays unfinished, so that the next line finds a quote to go on with
         pieces, flow = self._print_blocks(blocks, flow, is_open=is_open, keeps_last=True)
         quoted: list[RenderableType] = [
             add_prefix(piece, "▌ ", "quiet", rest="▌ ") for piece in pieces
         ]
-        return quoted, BegunQuote(flow) if quoted or begun else None
+        return quoted, BegunQuote(flow) if quoted or begun_block else None
 
     def _print_list(
-        self, block: Block, begun: BegunBlock | None, is_open: bool
+        self, block: Block, begun_block: BegunBlock | None, is_open: bool
     ) -> tuple[list[RenderableType], BegunBlock | None]:
-        state = begun if isinstance(begun, BegunList) else BegunList(_first_number(block[0]))
+        state = (
+            begun_block
+            if isinstance(begun_block, BegunList)
+            else BegunList(_first_number(block[0]))
+        )
         items = list(split_blocks(block[1:-1]))
         pieces: list[RenderableType] = []
         for item in items:
@@ -278,7 +282,7 @@ class Printing:
                 self._first_kept = _start(item[0])
             new_pieces, state = self._print_item(item, state, is_unfinished)
             pieces += new_pieces
-        return pieces, state if pieces or begun else None
+        return pieces, state if pieces or begun_block else None
 
     def _print_item(
         self, item: Block, state: BegunList, is_open: bool
@@ -330,9 +334,9 @@ def _rows_to_measure(rows: Sequence[Sequence[Text]]) -> Sequence[Sequence[Text]]
     return rows[:_ROWS_TO_MEASURE]
 
 
-def _fits(begun: BegunBlock | None, kind: str) -> bool:
+def _fits(begun_block: BegunBlock | None, kind: str) -> bool:
     """Return True if a block of this kind can be the one that was begun."""
-    match begun:
+    match begun_block:
         case BegunParagraph():
             return kind in ("paragraph_open", "heading_open")
         case BegunCode():

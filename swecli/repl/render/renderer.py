@@ -365,13 +365,13 @@ class Renderer:
     def _finish_streams(self) -> None:
         """Print the rest of the streamed reasoning or text."""
         if self._reasoning is not None:
-            thought = self._reasoning
+            reasoning = self._reasoning
             self._reasoning = None
-            self._print_block(thought.render_summary(self.screen.width, self._clock()))
+            self._print_block(reasoning.render_summary(self.screen.width, self._clock()))
             if self._unfolds:
-                self.screen.print(thought.render_expanded())
+                self.screen.print(reasoning.render_expanded())
             else:
-                self.set_folded(Fold(thought.render_expanded, thought.render_whole))
+                self.set_folded(Fold(reasoning.render_expanded, reasoning.render_whole))
         if self._stream is not None:
             self._print_streamed()
             self.screen.print_all(self._stream.finish(), self._stream_width)

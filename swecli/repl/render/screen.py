@@ -170,13 +170,13 @@ class Screen:
 
     def columns(self, rows: Sequence[tuple[str, str]]) -> None:
         """Print names and wrapped values in two columns; on a narrow screen, values below their names."""
-        left = max(len(name) for name, _ in rows) + _COLUMN_GAP
+        name_width = max(len(name) for name, _ in rows) + _COLUMN_GAP
         for name, value in rows:
-            if left > self.width // 2:
+            if name_width > self.width // 2:
                 self.line(name)
                 self.print(add_prefix(Text(sanitize(value)), " " * _COLUMN_GAP))
             else:
-                self.print(add_prefix(Text(sanitize(value)), name.ljust(left)))
+                self.print(add_prefix(Text(sanitize(value)), name.ljust(name_width)))
 
     def print(self, renderable: RenderableType) -> None:
         """Print a renderable; a string is sanitized."""

@@ -134,11 +134,11 @@ def _size(lines: Sequence[str]) -> int:
 
 def _words_of_last_row(words: Sequence[str], width: int) -> int:
     """Return how many words the last row holds when each row takes as many as fit in `width` columns."""
-    count = used = 0
+    count = used_width = 0
     for word in words:
-        needed = cell_len(word)
-        if count and used + 1 + needed > width:
-            count = used = 0
-        used += needed + (1 if count else 0)
+        word_width = cell_len(word)
+        if count and used_width + 1 + word_width > width:
+            count = used_width = 0
+        used_width += word_width + (1 if count else 0)
         count += 1
     return count

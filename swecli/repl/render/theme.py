@@ -84,7 +84,7 @@ class Theme:
 
         def replace(match: re.Match[str]) -> str:
             codes = [replaced.get(code, code) for code in match[1].split(";")]
-            kept = ";".join(filter(None, codes))
-            return f"\x1b[{kept}m" if kept else ""
+            kept_codes = ";".join(filter(None, codes))
+            return f"\x1b[{kept_codes}m" if kept_codes else ""
 
         return _COLOR_CODES.sub(replace, text)

@@ -274,14 +274,14 @@ def _folded_output(call: ToolCall, result: ToolResult, hint: str) -> list[Render
     lines = _output_lines(result)
     max_lines = _OUTPUT_LINES if call.effects.todo is None else _TODO_LINES
     style = "output" if result.ok or result.for_user.title else "failed"
-    hidden = len(lines) - max_lines + 1 if len(lines) >= max_lines + _LEAST_HIDDEN else 0
+    hidden_count = len(lines) - max_lines + 1 if len(lines) >= max_lines + _LEAST_HIDDEN else 0
     is_command = _is_command(result)
-    kept = lines[hidden:] if is_command else lines[: len(lines) - hidden]
-    rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in kept]
+    kept_lines = lines[hidden_count:] if is_command else lines[: len(lines) - hidden_count]
+    rows: list[RenderableType] = [render_line(line, _MAX_CHARS, style) for line in kept_lines]
     if call.effects.todo is not None:
-        rows = [_render_todo(line, style) for line in kept]
-    if not hidden:
+        rows = [_render_todo(line, style) for line in kept_lines]
+    if not hidden_count:
         return rows
     if is_command:
-        return [hidden_note(f"{hidden:,} lines above", hint), *rows]
-    return [*rows, hidden_note(f"{hidden:,} more lines", hint)]
+        return [hidden_note(f"{hidden_count:,} lines above", hint), *rows]
+    return [*rows, hidden_note(f"{hidden_count:,} more lines", hint)]

@@ -10,7 +10,7 @@ from swecli.review.judge.sources import Before, Source, Sources
 _MAX_LINES = 80  # of the enclosing symbol, and of removed code
 _MAX_LENGTH = 400  # characters of a line
 _OLD = "Probably old: the change adds no line there, and removes none beside it."
-_MOVED = "Its code is not where it was: look for where it stands now."
+_MOVED_NOTE = "Its code is not where it was: look for where it stands now."
 
 
 def describe_claim(
@@ -28,7 +28,7 @@ def describe_claim(
     text.append(f"### {finding.id}: {finding.code_smell_type} at {finding.place}")
     text.append(f"Claim: {collapse_whitespace(finding.message)}")
     if finding.state == "gone":
-        text.append(_MOVED)
+        text.append(_MOVED_NOTE)
     elif is_change and _is_old(finding, before):
         text.append(_OLD)
     if finding.proof is not None:

@@ -66,14 +66,14 @@ def ground(
 def _resolve_path(path: str, names: Mapping[str, str]) -> str:
     """Return the only file whose name is the end of the path (`a/shop/x.py`, absolute paths) or ends with it (`x.py`);
     otherwise the path."""
-    wanted = f"/{strip_whitespace(path)}"
+    wanted_path = f"/{strip_whitespace(path)}"
     shorter = list[str]()
     longer = set[str]()
     for name, file in names.items():
         stripped = f"/{strip_whitespace(name)}"
-        if wanted.endswith(stripped.replace("\\", "/")):
+        if wanted_path.endswith(stripped.replace("\\", "/")):
             shorter.append(name)
-        if stripped.endswith(wanted):
+        if stripped.endswith(wanted_path):
             longer.add(file)
     matches = {names[max(shorter, key=len)]} if shorter else longer
     return matches.pop() if len(matches) == 1 and ".." not in path.split("/") else path
@@ -306,13 +306,13 @@ def identify_all(
     finding that it is, or of the one that it may be in `same_as`. `reported` are ids that earlier replies of this
     review have reported."""
     identified = list(findings)
-    taken = set(reported)
+    taken_ids = set(reported)
     keys = {old.key for old in earlier_findings}
     in_order = sorted(enumerate(identified), key=lambda pair: pair[1].key not in keys)
     for index, candidate in in_order:  # those with a known key first
-        same, similar = _identify(candidate, earlier_findings, taken)
+        same, similar = _identify(candidate, earlier_findings, taken_ids)
         identified[index] = replace(candidate, id=same, same_as=similar)
-        taken.add(same)
+        taken_ids.add(same)
     unique: list[Finding] = []
     for candidate in identified:
         for index, first in enumerate(unique):
@@ -330,8 +330,8 @@ def _is_repeated(first: Finding, again: Finding) -> bool:
     types = {first.code_smell_type, again.code_smell_type}
     if first.id or again.id or again.line < 1 or (len(types) > 1 and types <= SMELLS.keys()):
         return False
-    named = replace(first, id="first")
-    return _identify(again, [named], {"first"})[0] == "first"
+    identified = replace(first, id="first")
+    return _identify(again, [identified], {"first"})[0] == "first"
 
 
 def _overlaps(finding: Finding, other: Finding, margin: int = 0) -> bool:

@@ -18,18 +18,18 @@ _OTHER_LAYOUT = "its code stands there with another indentation, or other text i
 
 
 def recheck(
-    store: ReviewStore, here: Path | Sources, names: Sequence[str] = (), paths: Iterable[str] = ()
+    store: ReviewStore, place: Path | Sources, names: Sequence[str] = (), paths: Iterable[str] = ()
 ) -> list[tuple[Finding, Finding]]:
     """Compare the named findings (default: all, or those in `paths`) with files, or with those of the project that
-    `here` belongs to. Store what changed and return the visible changes as (before, after). Raises BadInput for an
+    `place` belongs to. Store what changed and return the visible changes as (before, after). Raises BadInput for an
     unknown id."""
-    sources = here if isinstance(here, Sources) else project_sources(here)
+    sources = place if isinstance(place, Sources) else project_sources(place)
     findings = [store.get(name) for name in names] or store.findings(paths=paths)
     findings.sort(key=lambda finding: finding.path)  # so that each file is read once
     pairs = [(finding, recheck_finding(finding, sources)) for finding in findings]
-    changed = [(before, after) for before, after in pairs if before != after]
-    store.update((after for _, after in changed), "recheck", "rule")
-    return [(before, after) for before, after in changed if format_change(before, after)]
+    changes = [(before, after) for before, after in pairs if before != after]
+    store.update((after for _, after in changes), "recheck", "rule")
+    return [(before, after) for before, after in changes if format_change(before, after)]
 
 
 def set_state(store: ReviewStore, name: str, state: FindingState, reason: str = "") -> Finding:
@@ -49,7 +49,7 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
     lines are nowhere, or do something else because of their layout. What the change removed cannot change while its
     file has no lines."""
     source = sources.get(finding.path)
-    if source.hash == finding.file_hash and not source.missing:
+    if source.hash == finding.file_hash and not source.is_missing:
         return finding
     if finding.removed and not source.lines:
         return finding
@@ -57,7 +57,7 @@ def recheck_finding(finding: Finding, sources: Sources) -> Finding:
         if not source.hash:
             return finding
         return replace(ground([finding], sources)[0], fingerprint=finding.fingerprint)
-    if source.missing:
+    if source.is_missing:
         return _recheck_missing_file(finding, sources)
     if source.problem:
         return replace(finding, verified=False, why=source.problem)
@@ -89,7 +89,7 @@ def _follow(finding: Finding, block: Block, source: Source, lines: tuple[int, in
     """Return the finding at the first and last line where its code stands now; it is gone where that does something
     else there."""
     first, last = lines
-    moved = replace(
+    moved_finding = replace(
         finding,
         line=first,
         end_line=last if finding.end_line else None,
@@ -99,8 +99,8 @@ def _follow(finding: Finding, block: Block, source: Source, lines: tuple[int, in
         why="",
     )
     if source.block(first, last).is_same_code(block):
-        return move(moved, "there", "its code is back")
-    return move(moved, "vanished", _OTHER_LAYOUT)
+        return move(moved_finding, "there", "its code is back")
+    return move(moved_finding, "vanished", _OTHER_LAYOUT)
 
 
 def _recheck_missing_file(finding: Finding, sources: Sources) -> Finding:

@@ -26,8 +26,8 @@ def propose_lesson(
     reason = f"{finding.id} was dismissed"
     delta = Delta(name, (_build_op(finding, session),), "rules", reason=reason)
     added = sessions.playbook.apply(delta, session).added
-    needs = f"is proposed, since {reason}. It needs your approval: {command} review"
-    return "\n".join(f"{bullet} {needs}" for bullet in added)
+    notice = f"is proposed, since {reason}. It needs your approval: {command} review"
+    return "\n".join(f"{bullet} {notice}" for bullet in added)
 
 
 def _build_op(finding: Finding, session: Session) -> Op:

@@ -60,7 +60,7 @@ class LookUpDialogue:
     _fault: str = ""
 
     @property
-    def shown(self) -> str:
+    def shown_text(self) -> str:
         """All code that was shown, without white space."""
         return "".join(normalize_code(str(message.get("content"))) for message in self.messages[1:])
 
@@ -77,9 +77,9 @@ class LookUpDialogue:
             self.sessions.append(ChatMessage(Role.USER, text))
             self.messages = [*self.messages, {"role": "user", "content": text}]
 
-    async def prepare(self, *, refused: bool) -> Outgoing:
+    async def prepare(self, *, was_refused: bool) -> Outgoing:
         """Return the request as it is. Raises ContextFull if the provider has refused it as too long."""
-        if refused:
+        if was_refused:
             raise ContextFull("The claims and their code are longer than the model's window.")
         looked_up = sum(message["role"] == "assistant" for message in self.messages)
         is_last = looked_up >= _MAX_STEPS - 1 or self._repairs > 0

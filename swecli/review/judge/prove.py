@@ -20,7 +20,7 @@ from swecli.review.judge.sources import Snapshot, Sources
 from swecli.review.judge.verify import Verification, Verifier
 from swecli.tools.environment import child_environment
 from swecli.tools.guard import Guard
-from swecli.tools.run_inside import More, run_inside
+from swecli.tools.run_inside import FurtherAccess, run_inside
 from swecli.tools.sandbox import Sandbox
 from swecli.values import dataclass
 
@@ -53,10 +53,10 @@ class Prover:
         with _Copies(verifier.sources) as copies:
             for claim in claims:
                 try:
-                    written = claim.proof or await self._write(verifier, claim, result)
-                    if written is None:
+                    script = claim.proof or await self._write(verifier, claim, result)
+                    if script is None:
                         continue
-                    proof = await self._run(written, copies)
+                    proof = await self._run(script, copies)
                 except SwecliError as error:
                     result.problems.append(f"{claim.id} could not be proved: {error.message}")
                 else:
@@ -122,10 +122,10 @@ class Prover:
             shutil.rmtree(scripts, ignore_errors=True)
 
     async def _start(self, argv: Sequence[str], folder: Path, marker: str) -> Outcome:
-        said = _Said(marker)
+        output = _MarkedOutput(marker)
         sandbox = self.sandbox.for_folder(folder)
         paths = (self.project / name for name in _ENVIRONMENTS)
-        shown = [str(path) for path in paths if path.is_dir()]
+        folders = [str(path) for path in paths if path.is_dir()]
         env = _environment(self.environ, folder, self.project, marker)
         try:
             await run_inside(
@@ -135,33 +135,33 @@ class Prover:
                 argv,
                 env=env,
                 timeout=_SECONDS,
-                on_output=said.hear,
-                more=More(shown=shown),
+                on_output=output.hear,
+                access=FurtherAccess(readable=folders),
             )
         except OSError as error:
             raise ToolError(f"The script could not be started: {error}.") from error
         finally:
             sandbox.close()
-        return said.outcome
+        return output.outcome
 
 
 async def find_intended(
-    verifier: Verifier, shown: Sequence[Finding], result: Verification
+    verifier: Verifier, proven: Sequence[Finding], result: Verification
 ) -> list[Finding]:
-    """Return those of the claims that only a script has `shown`, and of which the verifier says that they are what the
+    """Return those of the claims that only a script has `proven`, and of which the verifier says that they are what the
     change is for: a difference is no bug. `result` gets what it took."""
-    answers = await verifier.verify(shown)
+    answers = await verifier.verify(proven)
     result.add(answers)
     intended: list[Finding] = []
-    for claim in shown:
+    for claim in proven:
         judgement = answers.judgements.get(claim.id)
         if judgement is not None and judgement.verdict == "intended":
-            judged = replace(claim, verdict="intended", judgement=judgement)
-            intended.append(move(judged, "refuted", judgement.why))
+            judged_claim = replace(claim, verdict="intended", judgement=judgement)
+            intended.append(move(judged_claim, "refuted", judgement.why))
     return intended
 
 
-class _Said:
+class _MarkedOutput:
     """What a script says: a marker, which only it was told, and a word behind it, in whatever else is printed."""
 
     def __init__(self, marker: str) -> None:

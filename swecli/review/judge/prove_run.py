@@ -14,13 +14,13 @@ def main() -> None:
     # reads the environment: this is a program of its own, which gets its marker by it
     copy = Path(os.environ["SWECLI_COPY"]).resolve()
     folders = [folder for folder in (copy, copy / "src") if folder.is_dir()]
-    own = {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
+    module_names = {path.name.partition(".")[0] for folder in folders for path in folder.iterdir()}
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
     finally:
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if name in own and file and not Path(file).resolve().is_relative_to(copy):
+            if name in module_names and file and not Path(file).resolve().is_relative_to(copy):
                 print(f"{os.environ['SWECLI_MARKER']} elsewhere {name} {file}", flush=True)
 
 

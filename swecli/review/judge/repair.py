@@ -16,11 +16,11 @@ from swecli.tools.builtin.edit_file import edit_file
 _REVIEW_HINT = "Review the file again, or let the agent repair it: /review --fix"
 
 
-def build_repair_prompt(finding: Finding, here: Path) -> str:
-    """Return the prompt that asks the agent, whose workspace is `here`, to repair a finding. The finding's own text is
-    quoted as material. Raises BadInput where its file is not in the workspace."""
+def build_repair_prompt(finding: Finding, workspace: Path) -> str:
+    """Return the prompt that asks the agent of this workspace to repair a finding. The finding's own text is quoted as
+    material. Raises BadInput where its file is not in the workspace."""
     lines = f"line {finding.line}" + (f" to {finding.end_line}" if finding.end_line else "")
-    place = f"{_workspace_path(here, finding)}, {lines}"
+    place = f"{_workspace_path(workspace, finding)}, {lines}"
     paragraphs = [
         f"Repair the review finding {finding.id} in {place}: {finding.code_smell_type} ({finding.severity}).",
         "Read the place first, since it may have moved. Change only what this finding needs, keep the behaviour "
@@ -37,11 +37,11 @@ def build_repair_prompt(finding: Finding, here: Path) -> str:
     return "\n\n".join(paragraphs)
 
 
-def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Finding]:
+def build_suggestion_edit(finding: Finding, workspace: Path) -> tuple[ToolCall, Finding]:
     """Return the edit that replaces the finding's lines by its suggestion, with enough lines around them to be unique,
     and the finding as it is after that edit. Raises BadInput without a suggestion, if the lines have changed, or if a
     Python file could no longer be parsed."""
-    sources = project_sources(here)
+    sources = project_sources(workspace)
     present = recheck_finding(finding, sources)
     source = sources.get(finding.path)
     first = present.line
@@ -56,7 +56,7 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     if not (is_there and has_lines and has_length):
         problem = f"{finding.id} is {present.status}: its code has changed since the review."
         raise BadInput(problem, _REVIEW_HINT)
-    path = _workspace_path(here, finding)
+    path = _workspace_path(workspace, finding)
     new = finding.suggestion.split("\n")
     after = (*lines[: first - 1], *new, *lines[last:])
     if after == lines:
@@ -80,15 +80,15 @@ def build_suggestion_edit(finding: Finding, here: Path) -> tuple[ToolCall, Findi
     return ToolCall(f"apply_{finding.id}", edit_file.name, edit), applied
 
 
-def _workspace_path(here: Path, finding: Finding) -> str:
+def _workspace_path(workspace: Path, finding: Finding) -> str:
     """Return the finding's path relative to the workspace. Raises BadInput where it is outside."""
-    top = project_sources(here).root
-    here = here.resolve()
+    root = project_sources(workspace).root
+    workspace = workspace.resolve()
     try:
-        return (top / finding.path).relative_to(here).as_posix()
+        return (root / finding.path).relative_to(workspace).as_posix()
     except ValueError as error:
         problem = f"{finding.id} is in {finding.path}, outside of this folder."
-        raise BadInput(problem, f"Start there: -C {top}") from error
+        raise BadInput(problem, f"Start there: -C {root}") from error
 
 
 def _quote(text: str) -> str:

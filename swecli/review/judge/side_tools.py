@@ -21,8 +21,12 @@ _SIDE = "head: the code after the change. base: before it."
 
 def side_tools(tools: Mapping[str, Tool], sources: Sources) -> list[Tool]:
     """Return the tools that read and search files. Of a change they have a parameter `side`."""
-    own = [tools[name] for name in _NAMES if name in tools]
-    return own if sources.base is None else [_with_side(tool, sources) for tool in own]
+    selected_tools = [tools[name] for name in _NAMES if name in tools]
+    return (
+        selected_tools
+        if sources.base is None
+        else [_with_side(tool, sources) for tool in selected_tools]
+    )
 
 
 def _with_side(tool: Tool, sources: Sources) -> Tool:
@@ -30,8 +34,8 @@ def _with_side(tool: Tool, sources: Sources) -> Tool:
     field: Any = (Side, Field("head", description=_SIDE))
     params = create_model(tool.params.__name__, __base__=tool.params, side=field)
 
-    def on_side(given: Any, ctx: ToolContext) -> ToolContext:
-        if given.side == "head":
+    def on_side(params: Any, ctx: ToolContext) -> ToolContext:
+        if params.side == "head":
             return ctx
         try:
             root = sources.side("base").root
@@ -42,10 +46,10 @@ def _with_side(tool: Tool, sources: Sources) -> Tool:
         guard = Guard(root, ctx.guard.rules)
         return replace(ctx, root=root, files=replace(ctx.files, guard=guard, digests={}))
 
-    def plan(given: Any, ctx: ToolContext) -> ToolPlan:
-        return tool.plan(given, on_side(given, ctx))
+    def plan(params: Any, ctx: ToolContext) -> ToolPlan:
+        return tool.plan(params, on_side(params, ctx))
 
-    async def run(given: Any, ctx: ToolContext, planned: ToolPlan) -> ToolResult:
-        return await tool.run(given, on_side(given, ctx), planned)
+    async def run(params: Any, ctx: ToolContext, planned: ToolPlan) -> ToolResult:
+        return await tool.run(params, on_side(params, ctx), planned)
 
     return replace(tool, params=params, plan=plan, run=run, schema=None)

@@ -92,13 +92,13 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """One file. `problem` is why its lines cannot be read, or ""; `missing` is True if there is no such file."""
+    """One file. `problem` is why its lines cannot be read, or ""; `is_missing` is True if there is no such file."""
 
     path: str
     lines: tuple[str, ...] = ()
     hash: str = ""
     problem: str = ""
-    missing: bool = False
+    is_missing: bool = False
 
     @cached_property
     def tree(self) -> ast.Module | None:
@@ -147,10 +147,10 @@ class Source:
         than `shortest` characters is found nowhere. With `whole` it has to be one or more whole lines."""
         text, starts = self._stripped
         bounds = {*starts, len(text)}
-        for wanted in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
-            if len(wanted) < shortest:
+        for needle in (strip_whitespace(quote.strip().strip("`")), normalize_code(quote)):
+            if len(needle) < shortest:
                 continue
-            spans = [match.span() for match in re.finditer(re.escape(wanted), text)]
+            spans = [match.span() for match in re.finditer(re.escape(needle), text)]
             if whole:
                 spans = [span for span in spans if bounds.issuperset(span)]
             if spans:
@@ -312,11 +312,11 @@ class Sources:
 
     def similar_files(self, path: str) -> list[str]:
         """Return other files with the same suffix, those with the same name first; of large projects only some."""
-        wanted = Path(path)
+        wanted_path = Path(path)
         others = [
-            name for name in self._names if Path(name).suffix == wanted.suffix and name != path
+            name for name in self._names if Path(name).suffix == wanted_path.suffix and name != path
         ]
-        return sorted(others[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted.name)
+        return sorted(others[:_MAX_SIMILAR], key=lambda name: Path(name).name != wanted_path.name)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -332,7 +332,7 @@ class Sources:
             located = resolve_path(self.root, path)
             name = relative_path(self.root, located)
             if not located.exists():
-                return Source(name, problem="there is no such file", missing=True)
+                return Source(name, problem="there is no such file", is_missing=True)
             if denial := self.barrier(path) or self.barrier(name):
                 return Source(name, problem=denial)
             data = read_bytes(self.root, located, _MAX_BYTES)
@@ -347,9 +347,9 @@ class Sources:
         return Source(name, tuple(split_lines(text)), digest(data))
 
 
-def project_sources(here: Path, barrier: Callable[[str], str] | None = None) -> Sources:
+def project_sources(folder: Path, barrier: Callable[[str], str] | None = None) -> Sources:
     """Return the files of the project that a folder belongs to."""
-    return Sources(project_root(here), barrier=barrier)
+    return Sources(project_root(folder), barrier=barrier)
 
 
 def strip_whitespace(text: str) -> str:

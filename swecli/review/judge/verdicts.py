@@ -35,22 +35,22 @@ class Hearing:
     says of the change."""
 
     sources: Sources
-    shown: str
+    shown_text: str
     intent: str = ""
 
-    def read_judgement(self, answer: JsonObject, claim: Finding, by: str) -> Judgement:
+    def read_judgement(self, answer: JsonObject, claim: Finding, judge: str) -> Judgement:
         """Return the judgement of an answer on a claim; without evidence for its verdict it is cannot_tell."""
         verdict: Verdict = answer["verdict"]
         reason = collapse_whitespace(answer.get("why", ""))[:_MAX_QUOTE]
         if verdict == "cannot_tell":
-            return Judgement(verdict, why=reason, by=by)
+            return Judgement(verdict, why=reason, by=judge)
         evidence = self._find_evidence(answer, claim, verdict)
         if evidence is None:
-            why = f"{reason} ({_UNPROVEN.get(verdict, _NOT_SHOWN)})".strip()
-            return Judgement("cannot_tell", why=why, by=by)
+            explanation = f"{reason} ({_UNPROVEN.get(verdict, _NOT_SHOWN)})".strip()
+            return Judgement("cannot_tell", why=explanation, by=judge)
         quote = evidence.quote.strip("`")[:_MAX_QUOTE]
         return Judgement(
-            verdict, evidence.path, evidence.line, quote, reason, by, side=evidence.side
+            verdict, evidence.path, evidence.line, quote, reason, judge, side=evidence.side
         )
 
     def _find_evidence(
@@ -102,7 +102,7 @@ class Hearing:
         """Return a text that stood in a file before the change, at the line of now where it stood, or in a file that is
         gone at its own; None if it did not stand there, or still does."""
         before = self.sources.before.get(path)
-        is_gone = self.sources.get(path).missing if before is None else before.is_gone
+        is_gone = self.sources.get(path).is_missing if before is None else before.is_gone
         if not is_gone and self.sources.get(path).find_quote(text):
             return None
         stood = self._base(path) if before is None else before
@@ -115,12 +115,12 @@ class Hearing:
         if before is not None:
             return before.source
         if self.sources.base is None:
-            return Source(path, missing=True)
+            return Source(path, is_missing=True)
         return self.sources.side("base").find(path)
 
     def _was_shown(self, quote: str) -> bool:
         forms = normalize_code(quote), strip_whitespace(quote.strip("`"))
-        return any(form and form in self.shown for form in forms)
+        return any(form and form in self.shown_text for form in forms)
 
     def _is_said(self, quote: str) -> bool:
         """Return whether a quote stands in what the author says of the change."""
@@ -128,10 +128,10 @@ class Hearing:
         return len(words) >= _MIN_QUOTE and words in collapse_whitespace(self.intent)
 
 
-def _path_of(named: str, claimed: str) -> str:
+def _path_of(named_path: str, claimed_path: str) -> str:
     """Return the path that an answer names, by default that of the claim; `b/a.py`, as in diffs, is `a.py`."""
-    path = (named or claimed).removeprefix("./")
-    return claimed if f"/{path}".endswith(f"/{claimed}") else path
+    path = (named_path or claimed_path).removeprefix("./")
+    return claimed_path if f"/{path}".endswith(f"/{claimed_path}") else path
 
 
 def find_same(finding: Finding, batch: Sequence[Finding], answers: Mapping[str, JsonObject]) -> str:

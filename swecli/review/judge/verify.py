@@ -85,32 +85,34 @@ class Verifier:
         """Verify findings and store the verdicts. `reported` are the ids of those that the running review reported."""
         claims = _select_claims(findings, reported)
         result = await self.verify(claims)
-        judged = tuple(
+        judged_findings = tuple(
             self._apply(finding, result.judgements[finding.id], again=finding.id in reported)
             for finding in claims
             if finding.id in result.judgements
         )
-        self.store.update(judged, "check", self.model.name)
+        self.store.update(judged_findings, "check", self.model.name)
         for name, earlier_id in result.duplicates.items():
             self.store.merge(name, earlier_id)
-        return count_verdicts(judged), result
+        return count_verdicts(judged_findings), result
 
     def _apply(self, finding: Finding, judgement: Judgement, *, again: bool) -> Finding:
         """Return the finding with a verdict. One that was gone and stands is found by what the verifier quotes from
         then on: otherwise it would be gone again, and paid for again, at each later review."""
-        judged = _apply_judgement(finding, judgement, again=again)
-        is_back = finding.state == "gone" and judged.is_open and judged.state != "gone"
+        judged_finding = _apply_judgement(finding, judgement, again=again)
+        is_back = (
+            finding.state == "gone" and judged_finding.is_open and judged_finding.state != "gone"
+        )
         if not is_back or not judgement.line or judgement.side == "base":
-            return judged
-        return anchor_at(judged, self.sources.reviewed(judgement.path), judgement.line)
+            return judged_finding
+        return anchor_at(judged_finding, self.sources.reviewed(judgement.path), judgement.line)
 
     async def verify(self, claims: Sequence[Finding]) -> Verification:
         """Judge claims in their order, by rule where possible, otherwise by requests. Never raises SwecliError."""
         result = Verification(self._earlier_judgements(claims))
-        asked = [finding for finding in claims if finding.id not in result.judgements]
-        for batch in _make_batches(asked):
-            left = self.cost_left(result)
-            if left is not None and left <= 0:
+        unjudged = [finding for finding in claims if finding.id not in result.judgements]
+        for batch in _make_batches(unjudged):
+            cost_left = self.cost_left(result)
+            if cost_left is not None and cost_left <= 0:
                 result.problems.append("not all findings were checked: the cost limit is reached")
                 break
             if result.usage.total >= self.tokens or not await self._judge(batch, result):
@@ -155,21 +157,21 @@ class Verifier:
         """Return the project's rules that claims rest on; "" if none does. A claim that names none of them may rest on
         any."""
         checks = {finding.code_smell_type for finding in batch if finding.kind == "check"}
-        named = {name: rule for name, rule in self.rules.items() if name in checks}
+        named_rules = {name: rule for name, rule in self.rules.items() if name in checks}
         if not checks:
             return ""
-        texts = [f"### {name}\n{rule}" for name, rule in (named or self.rules).items()]
+        texts = [f"### {name}\n{rule}" for name, rule in (named_rules or self.rules).items()]
         return "\n\n".join(["The project's own rules, which its code has to keep:", *texts])
 
     def estimate(self, findings: Iterable[Finding]) -> tuple[list[Finding], str]:
         """Return the findings that can be checked, and a line with the expected requests, tokens and price."""
         claims = _select_claims(findings)
         judgements = self._earlier_judgements(claims)
-        asked = [finding for finding in claims if finding.id not in judgements]
-        batches = _make_batches(asked)
+        unjudged = [finding for finding in claims if finding.id not in judgements]
+        batches = _make_batches(unjudged)
         tokens = len(batches) * self.examiner.counter.count(self._prompt)
-        tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in asked)
-        usage = Usage(tokens, len(asked) * _REPLY_TOKENS)
+        tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in unjudged)
+        usage = Usage(tokens, len(unjudged) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
         price = "price unknown" if cost is None else f"about ${cost:.4f}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
@@ -184,7 +186,7 @@ class Verifier:
             failure = Judgement("cannot_tell", why=error.message, by="failure")
             result.judgements = {finding.id: failure for finding in batch} | result.judgements
             return False
-        hearing = Hearing(self.sources, dialogue.shown, self.intent)
+        hearing = Hearing(self.sources, dialogue.shown_text, self.intent)
         rows = reversed(dialogue.answer.get("judgements", []))  # the first of each id counts
         answers: dict[str, JsonObject] = {row["id"]: row for row in rows}
         for finding in batch:
@@ -214,8 +216,8 @@ class Verifier:
         ]
         label = f"check of {', '.join(finding.id for finding in batch)}"
         spec = _verdict_spec(is_change=self.change is not None)
-        left = self.cost_left(result)
-        return await self.examiner.ask(label, messages, self.sources, spec, result.spend, left)
+        cost_left = self.cost_left(result)
+        return await self.examiner.ask(label, messages, self.sources, spec, result.spend, cost_left)
 
 
 def count_verdicts(findings: Sequence[Finding]) -> FindingsJudged:
@@ -247,14 +249,16 @@ def _apply_judgement(finding: Finding, judgement: Judgement, *, again: bool = Fa
     reported it: a fixed finding that is confirmed then has regressed."""
     verdict = judgement.verdict
     undecided = finding.same_as if verdict == "cannot_tell" else ""
-    judged = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
+    judged_finding = replace(finding, judgement=judgement, verdict=verdict, same_as=undecided)
     if verdict in ("refuted", "intended"):
         is_repaired = finding.state in ("gone", "regressed") or _has_changed(finding, judgement)
-        return move(judged, "fixed" if is_repaired else "refuted", judgement.why or "checked")
-    if finding.state == "gone" and judged.stands:
-        return move(judged, "there", judgement.why)
-    is_reopened = again and (judged.stands or finding.state == "refuted")
-    return move(judged, "reported again", judgement.why) if is_reopened else judged
+        return move(
+            judged_finding, "fixed" if is_repaired else "refuted", judgement.why or "checked"
+        )
+    if finding.state == "gone" and judged_finding.stands:
+        return move(judged_finding, "there", judgement.why)
+    is_reopened = again and (judged_finding.stands or finding.state == "refuted")
+    return move(judged_finding, "reported again", judgement.why) if is_reopened else judged_finding
 
 
 def _has_changed(finding: Finding, judgement: Judgement) -> bool:

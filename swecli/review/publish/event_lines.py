@@ -40,8 +40,10 @@ def format_event(event: Event) -> list[str]:
         case FindingsJudged():
             return [_describe_verdicts(event)]
         case LoopWindowApplied():
-            kept = pluralize(event.kept, "message")
-            return [f"keeping the last {kept} ({event.removed} older ones left out); findings stay"]
+            kept_text = pluralize(event.kept, "message")
+            return [
+                f"keeping the last {kept_text} ({event.removed} older ones left out); findings stay"
+            ]
         case ReviewFinished():
             return _describe_end(event)
     line = event.describe()
@@ -58,9 +60,9 @@ def _describe_verdicts(event: FindingsJudged) -> str:
         counts.append(f"{event.pre_existing} older than the change")
     if event.intended:
         counts.append(f"{event.intended} intended by it")
-    tried = sum(finding.proof is not None for finding in event.findings)
-    if tried:
-        counts.append(f"{tried} tried by a script")
+    tried_count = sum(finding.proof is not None for finding in event.findings)
+    if tried_count:
+        counts.append(f"{tried_count} tried by a script")
     return f"checked against the code: {', '.join(counts)}"
 
 
@@ -93,14 +95,14 @@ def _describe_estimate(expected: Estimate) -> str:
 def _describe_progress(event: ReviewProgressed) -> str:
     coverage = event.coverage
     unit = coverage.get("unit", "lines")
-    named = ", ".join(event.paths[:_MAX_PATHS])
+    paths = ", ".join(event.paths[:_MAX_PATHS])
     more = ", …" if len(event.paths) > _MAX_PATHS else ""
     part = f"part {event.part} of {event.parts}" if event.parts > 1 else ""
     return " · ".join(
         [
             f"request {event.loop} of at most {event.loops}",
             *filter(None, [part]),
-            f"{named}{more}",
+            f"{paths}{more}",
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),
             pluralize(event.tokens, "token"),

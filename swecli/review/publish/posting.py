@@ -39,7 +39,7 @@ _RESOLVE = (
 _REOPEN = (
     "mutation($id: ID!) { unresolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 )
-_STANDS = (
+_ALREADY_POSTED = (
     "This still stands, and counts. If it is no problem, somebody who works on this repository says why in a reply, "
     "and resolves it."
 )
@@ -63,7 +63,7 @@ class Push:
     github: GitHub
     target: Target
     end: ReviewFinished
-    read: tuple[str, ...]
+    read_digests: tuple[str, ...]
     gate: Gate
     inline: tuple[Finding, ...] = ()
     on_file: tuple[Finding, ...] = ()
@@ -129,12 +129,12 @@ def require_token(environ: Mapping[str, str]) -> None:
 def plan_push(
     target: Target,
     end: ReviewFinished,
-    read: Sequence[str],
+    read_digests: Sequence[str],
     gate: Gate = _DEFAULT,
 ) -> Push:
     """Return what to post of the findings that the gate posts. Those in code that an earlier push had read are comments
-    only if critical, else in the summary, and so are those that only fail the review. `read` are the digests of the
-    hunks that the review read. Raises GitHubError."""
+    only if critical, else in the summary, and so are those that only fail the review. `read_digests` are the digests of
+    the hunks that the review read. Raises GitHubError."""
     github = target.github
     assert github is not None, "a pull request is on GitHub"
     comments, replied = _own_comments(github, target.pr or 0)
@@ -171,7 +171,7 @@ def plan_push(
         github=github,
         target=target,
         end=end,
-        read=tuple(dict.fromkeys([*target.earlier.digests, *read])),
+        read_digests=tuple(dict.fromkeys([*target.earlier.digests, *read_digests])),
         gate=gate,
         inline=tuple(inline),
         on_file=tuple(finding for finding in commented if finding not in inline),
@@ -269,7 +269,7 @@ def _post_review(push: Push) -> tuple[Push, list[str]]:
 def _comment_on_files(push: Push) -> tuple[Push, list[str]]:
     """Post the comments on whole files, which a review of GitHub's cannot hold. Return the push with those that are
     refused in the summary, and a line for each of them."""
-    refused: list[Finding] = []
+    refused_findings: list[Finding] = []
     problems: list[str] = []
     for finding in push.on_file:
         place = f", line {finding.line}"
@@ -284,10 +284,10 @@ def _comment_on_files(push: Push) -> tuple[Push, list[str]]:
         except GitHubError as error:
             if error.status != 422:
                 raise
-            refused.append(finding)
+            refused_findings.append(finding)
             problems.append(f"{finding.id} could not be commented on its file: {error.message}")
-    on_file = tuple(finding for finding in push.on_file if finding not in refused)
-    return replace(push, on_file=on_file, rest=(*refused, *push.rest)), problems
+    on_file = tuple(finding for finding in push.on_file if finding not in refused_findings)
+    return replace(push, on_file=on_file, rest=(*refused_findings, *push.rest)), problems
 
 
 def _close_fixed(push: Push) -> list[str]:
@@ -324,7 +324,7 @@ def _reopen_threads(push: Push) -> list[str]:
         reason = f" {_escape(finding.judgement.why)}" if finding.judgement else ""
         path = f"pulls/{push.target.pr}/comments/{resolution.comment}/replies"
         try:
-            github.request("POST", path, {"body": f"{_STANDS}{reason}"})
+            github.request("POST", path, {"body": f"{_ALREADY_POSTED}{reason}"})
             github.graphql(_REOPEN, id=resolution.thread)
         except GitHubError as error:
             if error.status not in (403, 404, 422):
@@ -361,7 +361,9 @@ def _build_summary(push: Push) -> str:
     older = [finding for finding in push.end.findings if finding.is_older]
     title = f"{pluralize(len(older), 'problem')} older than this change, not counted"
     lines += _fold_table(older, title)
-    return "\n".join([*lines, "", PullState(push.target.head, push.read, push.end.findings).pack()])
+    return "\n".join(
+        [*lines, "", PullState(push.target.head, push.read_digests, push.end.findings).pack()]
+    )
 
 
 def _fold_boxes(findings: Sequence[Finding]) -> list[str]:

@@ -28,7 +28,7 @@ class LoopWindow(NamedTuple):
 class FittedMessages:
     """Messages that fit, their size in tokens, and the events about it."""
 
-    sent: list[ApiMessage]
+    messages: list[ApiMessage]
     tokens: int
     events: tuple[Event, ...]
 
@@ -68,33 +68,33 @@ class Conversation:
 
     def forget(self, loop: int, window: LoopWindow) -> int:
         """Apply seed 000's window to a long part. Returns how many messages went."""
-        kept = loop_window(self.messages, loop, *window)
-        removed = len(self.messages) - len(kept)
+        messages = loop_window(self.messages, loop, *window)
+        removed = len(self.messages) - len(messages)
         if removed:
-            self.messages = kept
+            self.messages = messages
         return removed
 
-    def fit(self, asked: str, limits: RequestLimits, counter: TokenCounter) -> FittedMessages:
-        """Return the messages to send. `asked`, what the model has to do, is restored if the window removed it. Raises
-        ContextFull."""
+    def fit(self, question: str, limits: RequestLimits, counter: TokenCounter) -> FittedMessages:
+        """Return the messages to send. `question`, what the model has to do, is restored if the window removed it.
+        Raises ContextFull."""
         system, *rest = self.messages
-        if all(asked not in str(message.get("content")) for message in rest):
-            rest = _restore(asked, rest)
-        sent, reduced = RequestReducer(limits, counter).fit([system, *rest])
+        if all(question not in str(message.get("content")) for message in rest):
+            rest = _restore(question, rest)
+        messages, reduced = RequestReducer(limits, counter).fit([system, *rest])
         if reduced:  # what was removed does not come back
-            self.messages = sent
-        size = limits.measure(sent, counter)
+            self.messages = messages
+        size = limits.measure(messages, counter)
         reports = [
-            ContextReduced(reduction.how, reduction.before, reduction.after, reduction.detail)
+            ContextReduced(reduction.method, reduction.before, reduction.after, reduction.detail)
             for reduction in reduced
         ]
         measured = ContextMeasured(size.tokens, size.limit, counter.estimated)
-        return FittedMessages(sent, size.tokens, (*reports, measured))
+        return FittedMessages(messages, size.tokens, (*reports, measured))
 
 
-def _restore(asked: str, rest: list[ApiMessage]) -> list[ApiMessage]:
+def _restore(question: str, rest: list[ApiMessage]) -> list[ApiMessage]:
     """Put what the model has to do before the other messages, into the first one if that is the user's."""
     merged = rest[:1] if rest and rest[0]["role"] == "user" else []
-    said = [str(message["content"]) for message in merged]
-    text = "\n\n".join([_LEFT_OUT, asked, *said])
+    texts = [str(message["content"]) for message in merged]
+    text = "\n\n".join([_LEFT_OUT, question, *texts])
     return [{"role": "user", "content": text}, *rest[len(merged) :]]

@@ -67,7 +67,7 @@ class ReviewDialogue:
     _shown_code: str = ""  # all code that the model was shown, normalized
     _is_report_only: bool = False
     _limits: ModelLimits = field(default_factory=ModelLimits)
-    _sent: _SentRequest | None = None
+    _sent_request: _SentRequest | None = None
     _extraction: Extraction = field(default_factory=Extraction)
 
     @classmethod
@@ -76,9 +76,9 @@ class ReviewDialogue:
         target = job.plan.target
         names = {diff.old_path: path for path, diff in target.diffs.items() if diff.old_path}
         names |= {path: path for path in target.files}
-        read = dict.fromkeys(job.record.seen)
+        read_digests = dict.fromkeys(job.record.seen)
         loops_of_read = job.record.loops - job.record.unread_loops
-        progress = Progress(job.plan, read, loops_of_read=loops_of_read)
+        progress = Progress(job.plan, read_digests, loops_of_read=loops_of_read)
         return cls(job, specs, job.record, progress, Conversation.begin(job.record.prompt), names)
 
     @property
@@ -120,7 +120,7 @@ class ReviewDialogue:
         plan = self.job.plan
         store = self.job.store
         if progress.part is None:
-            part = progress.waiting[0]
+            part = progress.waiting_parts[0]
             earlier_findings = plan.select(store.findings(["open", "regressed"], part.paths))
             earlier_findings += store.findings(["dismissed"], part.paths)
             progress.start_part(part)
@@ -129,7 +129,7 @@ class ReviewDialogue:
             self._add_user_text(self._question)
         self._part = progress.part
 
-    async def prepare(self, *, refused: bool) -> Outgoing:
+    async def prepare(self, *, was_refused: bool) -> Outgoing:
         """Fit the conversation into the model's window. Raises ContextFull."""
         agent = self.job.agent
         model = agent.model
@@ -144,19 +144,21 @@ class ReviewDialogue:
             tools_tokens=shape.tools_tokens,
         )
         fitted = self.conversation.fit(self._question, limits, counter)
-        self._sent = _SentRequest(shape, fitted.tokens, reserve, fitted.sent)
+        self._sent_request = _SentRequest(shape, fitted.tokens, reserve, fitted.messages)
         specs = self.specs
         if self._is_report_only:
             specs = [spec for spec in specs if spec.name == REPORT_TOOL]
-        marks = cache_marks(fitted.sent)
-        request = ModelRequest(model.name, fitted.sent, specs, reserve, "review", marks=marks)
+        marks = cache_marks(fitted.messages)
+        request = ModelRequest(model.name, fitted.messages, specs, reserve, "review", marks=marks)
         return Outgoing(request, reports=fitted.events)
 
     def record_refusal(self, error: ContextOverflow) -> None:
         """Lower the limit that requests are fitted to."""
-        sent = self._sent
-        if sent is not None:
-            self._limits = self._limits.record_refusal(sent.shape, sent.tokens, sent.reserve, error)
+        sent_request = self._sent_request
+        if sent_request is not None:
+            self._limits = self._limits.record_refusal(
+                sent_request.shape, sent_request.tokens, sent_request.reserve, error
+            )
 
     def check(self, reply: ModelReply, usage: Usage | None) -> list[str]:
         """Do nothing: counts are not compared."""
@@ -165,8 +167,8 @@ class ReviewDialogue:
     async def read_reply(self, state: TurnState, reply: ModelReply) -> list[Event]:
         """Store the findings of a reply, and return their event if there are any."""
         part = self.progress.part
-        sent = self._sent.messages if self._sent else []
-        texts = [str(message.get("content")) for message in sent]
+        sent_messages = self._sent_request.messages if self._sent_request else []
+        texts = [str(message.get("content")) for message in sent_messages]
         if part and any(self._question in text for text in texts):
             self.progress.answered.add(part.number)
         if reply.stop != "length":  # the end of what was cut off says nothing
@@ -175,7 +177,7 @@ class ReviewDialogue:
         sources = self.job.plan.target.sources.reread()
         reported = self._extraction.findings
         findings = await asyncio.to_thread(ground, reported, sources, self.names)
-        event = self._store_findings(findings, self._extraction.lost, state.steps)
+        event = self._store_findings(findings, self._extraction.losses, state.steps)
         return [event] if findings else []
 
     def store_partial(self, text: str) -> None:
@@ -208,9 +210,11 @@ class ReviewDialogue:
         if progress.part is None:
             count = len(self.job.plan.parts)
             self.conversation.close_part(f"Part {part.number} of {count} is closed: {_CLOSED}")
-        lost = tuple(dict.fromkeys([*self.record.lost, *progress.lost]))
-        spent = {**self.record.spent, LOOPS_OF_READ: progress.loops_of_read}
-        self.record = replace(self.record, seen=tuple(progress.read), lost=lost, spent=spent)
+        losses = tuple(dict.fromkeys([*self.record.lost, *progress.losses]))
+        spending = {**self.record.spent, LOOPS_OF_READ: progress.loops_of_read}
+        self.record = replace(
+            self.record, seen=tuple(progress.read_digests), lost=losses, spent=spending
+        )
         events: list[Event] = []
         settings = self.job.agent.settings
         window = LoopWindow(
@@ -218,8 +222,8 @@ class ReviewDialogue:
         )
         removed = self.conversation.forget(loop, window)
         if removed:
-            kept = len(self.conversation.messages)
-            events.append(LoopWindowApplied(loop, removed, kept, self.record.id))
+            kept_count = len(self.conversation.messages)
+            events.append(LoopWindowApplied(loop, removed, kept_count, self.record.id))
         self.record = self.job.store.record(self.record, []).review
         events.append(self._measure_progress(state, part, last_loop))
         return events
@@ -242,7 +246,12 @@ class ReviewDialogue:
         )
 
     def _store_findings(
-        self, findings: Sequence[Finding], lost: Sequence[str], loop: int, *, partial: bool = False
+        self,
+        findings: Sequence[Finding],
+        losses: Sequence[str],
+        loop: int,
+        *,
+        partial: bool = False,
     ) -> FindingsAccumulated:
         """Store the findings of a reply. Those of a `partial` one are counted again when its loop is asked again, so
         their number is kept until then."""
@@ -262,14 +271,14 @@ class ReviewDialogue:
             is_late = (finding.path, finding.line) in earlier_lines
             hunk = plan.find_hunk(finding, part)
             placed.append(replace(finding, late=is_late, hunk=hunk))
-        spent = dict(self.record.spent)
-        counted = int(spent.pop(_PARTIAL, 0))
-        reported = max(0, len(findings) - counted)
+        spending = dict(self.record.spent)
+        already_counted = int(spending.pop(_PARTIAL, 0))
+        reported = max(0, len(findings) - already_counted)
         if partial:
-            spent[_PARTIAL] = counted + len(findings)
+            spending[_PARTIAL] = already_counted + len(findings)
             reported = len(findings)
-        lines = [f"request {loop}: {line}" for line in lost]
-        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spent)
+        lines = [f"request {loop}: {line}" for line in losses]
+        record = replace(self.record, loops=loop, lost=(*self.record.lost, *lines), spent=spending)
         recorded = store.record(
             record, identify_all(placed, earlier_findings, reported_ids), reported
         )

@@ -24,7 +24,7 @@ class Extraction:
 
     loop: int = 0
     findings: list[Finding] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
     """A line for each thing that could not be used."""
     reports: list[tuple[int | None, bool | None]] = field(default_factory=list)
     """(part, done) of each report all of whose entries could be used; part None is the running part, done None is
@@ -33,7 +33,7 @@ class Extraction:
     def add(self, value: Json, source: str) -> None:
         """Add the findings in a value."""
         entries = find_entries(value)
-        parsed = [parse_finding(entry, self.loop, self.lost) for entry in entries]
+        parsed = [parse_finding(entry, self.loop, self.losses) for entry in entries]
         valid = [replace(finding, source=source) for finding in parsed if finding is not None]
         self.findings += valid
         if list_entries(value) is None or len(valid) < len(entries):
@@ -50,14 +50,14 @@ def extract(reply: ModelReply, loop: int = 0, shown_code: str = "") -> Extractio
     """Return the findings in the text and the calls of a reply; never raises. JSON that stands in
     `shown_code`, the normalized code that the model was shown, is a quotation."""
     extraction = Extraction(loop)
-    lost = extraction.lost
+    losses = extraction.losses
     for call in reply.calls:
         if call.name != REPORT_TOOL:
             continue
         if problem := reply.malformed.get(call.id, ""):
-            lost.append(f"a call of {REPORT_TOOL} could not be read: {problem[:_MAX_PROBLEM]}")
+            losses.append(f"a call of {REPORT_TOOL} could not be read: {problem[:_MAX_PROBLEM]}")
         elif list_entries(call.parameters) is None:
-            lost.append(f"a call of {REPORT_TOOL} has no list of findings")
+            losses.append(f"a call of {REPORT_TOOL} has no list of findings")
         else:
             extraction.add(call.parameters, "call")
     for json_value in find_values(reply.text):
@@ -65,5 +65,5 @@ def extract(reply: ModelReply, loop: int = 0, shown_code: str = "") -> Extractio
         if len(text) < _MIN_QUOTATION or text not in shown_code:
             extraction.add(json_value.value, "json")
     if reply.stop == "length":
-        lost.append("the answer was cut off at its length limit")
+        losses.append("the answer was cut off at its length limit")
     return extraction

@@ -83,20 +83,20 @@ class ReviewJob:
         return sorted(by_id.values(), key=worst_first)
 
     def _find_changed(
-        self, earlier_findings: Sequence[Finding], read: Collection[str]
+        self, earlier_findings: Sequence[Finding], read_digests: Collection[str]
     ) -> list[Finding]:
         """Return the confirmed findings that the read hunks may repair: those in the same function. What repairs one of
         removed code may be in any hunk, or in none: the code may stand there again."""
-        hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read]
-        changed: list[Finding] = []
+        hunks = [hunk for hunk in self.plan.hunks if hunk.digest in read_digests]
+        findings: list[Finding] = []
         for finding in earlier_findings:
             source = self.plan.target.sources.reviewed(finding.path)
             may_be_repaired = any(hunk.is_around(finding, source) for hunk in hunks)
             if finding.removed and self.plan.select([finding]):
                 may_be_repaired = bool(hunks) or not self._is_still_removed(finding)
             if may_be_repaired and finding.stands:
-                changed.append(finding)
-        return changed
+                findings.append(finding)
+        return findings
 
     def _is_still_removed(self, finding: Finding) -> bool:
         """Return whether the change removes code at the place of a finding, with no more than blank lines between."""
@@ -112,11 +112,11 @@ class ReviewJob:
         return False
 
     async def verify(
-        self, read: Collection[str], used: int, cost: float | None
+        self, read_digests: Collection[str], used_tokens: int, cost: float | None
     ) -> tuple[FindingsJudged, Verification]:
-        """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks with the
-        digests `read`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
-        have `used`, and what their `cost` left of the budget."""
+        """Verify what the review reported, what is gone from its files, and what may be repaired by the hunks of
+        `read_digests`, unless verification is off. It may use two thirds of the tokens that the reviewer's requests
+        took (`used_tokens`), and what their `cost` left of the budget."""
         store = self.store
         plan = self.plan
         reported = store.findings_of(self.record.id)
@@ -126,7 +126,7 @@ class ReviewJob:
             return FindingsJudged(0, 0, 0), Verification()
         earlier_findings = store.findings(["open", "regressed"])
         unchecked = [finding for finding in plan.select(earlier_findings) if finding.is_unchecked]
-        claims = [*reported, *unchecked, *self._find_changed(earlier_findings, read)]
+        claims = [*reported, *unchecked, *self._find_changed(earlier_findings, read_digests)]
         is_snapshot = plan.target.sources.is_snapshot
         for finding in store.findings(["gone"], plan.files if is_snapshot else ()):
             # undecided ones are paid once
@@ -137,7 +137,7 @@ class ReviewJob:
         budget = self.agent.settings.max_budget_usd
         verifier = replace(
             self.verifier,
-            tokens=max(MIN_TOKENS, int(used * TOKEN_SHARE)),
+            tokens=max(MIN_TOKENS, int(used_tokens * TOKEN_SHARE)),
             max_cost=None if budget is None or cost is None else budget - cost,
             sources=plan.target.sources.reread(),
         )
@@ -153,13 +153,13 @@ class ReviewJob:
         severe = [finding for finding in self.findings() if finding.at_least(self.options.fail_on)]
         claims = [finding for finding in severe if finding.is_open and finding.verdict in _PROVABLE]
         undecided = {claim.id for claim in claims if claim.verdict == "cannot_tell"}
-        shown: list[Finding] = []  # by a script only
+        proven: list[Finding] = []  # by a script only
         async with aclosing(prover.prove(verifier, claims, result)) as proved:
             async for finding in proved:
                 self.store.update([finding], "proof", verifier.model.name)
                 if finding.id in undecided and finding.verdict == "introduced":
-                    shown.append(finding)
-        intended = await find_intended(verifier, shown, result)
+                    proven.append(finding)
+        intended = await find_intended(verifier, proven, result)
         self.store.update(intended, "check", verifier.model.name)
 
 
@@ -262,12 +262,12 @@ def _adopt(store: ReviewStore, carried: Sequence[Finding]) -> None:
         finding.fingerprint: finding.reason for finding in carried if finding.state == "dismissed"
     }
     earlier_findings = store.findings(OPEN_STATES) if reasons else []
-    changed = [
+    resolved = [
         replace(finding, state="dismissed", reason=reasons[finding.fingerprint])
         for finding in earlier_findings
         if finding.fingerprint in reasons
     ]
-    store.update(changed, "resolved on the pull request", "user")
+    store.update(resolved, "resolved on the pull request", "user")
 
 
 def _dismiss_resolved(store: ReviewStore, earlier: PullState) -> None:
@@ -306,12 +306,12 @@ def plan_review(
 
 def _make_barrier(agent: Agent) -> Callable[[str], str]:
     """Return what says why a path of the project is not read for a model, "" if it is."""
-    top = project_root(agent.ctx.root)
+    root = project_root(agent.ctx.root)
     guard = agent.toolkit.guard.without_border()
 
     def barrier(path: str) -> str:
         try:
-            return guard.access(f"{top}/{path}").read_reason
+            return guard.access(f"{root}/{path}").read_reason
         except ToolError as error:
             return error.message
 

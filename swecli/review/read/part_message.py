@@ -37,14 +37,14 @@ def describe_change(plan: Plan) -> list[str]:
     target = plan.target
     lines: list[str] = []
     if target.intent:
-        said = shorten_intent(target.intent).split("\n")
-        lines += ["What its author says it is for:", *(f"> {line}" for line in said)]
+        intent = shorten_intent(target.intent).split("\n")
+        lines += ["What its author says it is for:", *(f"> {line}" for line in intent)]
     paths = dict.fromkeys([*(plan.files if target.diffs else ()), *target.deleted])
-    changed = [f"{path} (deleted)" if path in target.deleted else path for path in paths]
-    if changed:
-        listed = ", ".join(" ".join(path.split()) for path in changed[:_MAX_FILES])
-        left = len(changed) - _MAX_FILES
-        more = f", and {left} more" if left > 0 else ""
+    file_names = [f"{path} (deleted)" if path in target.deleted else path for path in paths]
+    if file_names:
+        listed = ", ".join(" ".join(path.split()) for path in file_names[:_MAX_FILES])
+        omitted = len(file_names) - _MAX_FILES
+        more = f", and {omitted} more" if omitted > 0 else ""
         lines.append(f"It changes: {listed}{more}")
     return lines
 

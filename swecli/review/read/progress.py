@@ -23,7 +23,7 @@ _REPAIR = (
     "No report of this part could be read{faults}. Call report_findings(part={number}, done=true, findings=[...]) now, "
     "with every finding you have named; if there is none, with an empty list."
 )
-_NAMED = (
+_NAMED_PLACE = (
     "You named {places} in words, and have not reported it. Words are not stored: report it with report_findings, or "
     "say that it is no problem; then end the part."
 )
@@ -36,12 +36,15 @@ def _find_unreported(text: str, extraction: Extraction, part: Part) -> list[str]
         return []
     reported = {(finding.path, finding.line) for finding in extraction.findings}
     paths = "|".join(map(re.escape, part.paths))
-    named = re.findall(rf"(?<![\w./-])({paths}):(\d{{1,7}})", text)
-    places = dict.fromkeys((path, int(line)) for path, line in named)
+    matches = re.findall(rf"(?<![\w./-])({paths}):(\d{{1,7}})", text)
+    places = dict.fromkeys((path, int(line)) for path, line in matches)
     return [
         f"{path}:{line}"
         for path, line in places
-        if not any(path == other and abs(line - at) <= _NEARBY for other, at in reported)
+        if not any(
+            path == reported_path and abs(line - reported_line) <= _NEARBY
+            for reported_path, reported_line in reported
+        )
     ][:_MAX_NAMED]
 
 
@@ -50,7 +53,7 @@ class Progress:
     """The progress of the running review."""
 
     plan: Plan
-    read: dict[str, None]  # digests of the hunks that were read, in order
+    read_digests: dict[str, None]  # digests of the hunks that were read, in order
     part: Part | None = None  # the running one
     steps: int = 0  # loops of the running part
     is_repair: bool = False  # its one repair request was made
@@ -59,17 +62,17 @@ class Progress:
     closed: set[int] = field(default_factory=set)  # numbers of parts that are not asked again
     loops_of_read: int = 0  # loops of the parts that were read
     failed: int = 0  # parts in a row without anything readable
-    lost: list[str] = field(default_factory=list)  # a line for each part without a report
+    losses: list[str] = field(default_factory=list)  # a line for each part without a report
 
     def __post_init__(self) -> None:
         self.closed = {
             part.number
             for part in self.plan.parts
-            if all(hunk.digest in self.read for hunk in part.hunks)
+            if all(hunk.digest in self.read_digests for hunk in part.hunks)
         }
 
     @property
-    def waiting(self) -> list[Part]:
+    def waiting_parts(self) -> list[Part]:
         """The parts that are not closed, including the running one."""
         return [part for part in self.plan.parts if part.number not in self.closed]
 
@@ -92,7 +95,7 @@ class Progress:
             unreported = _find_unreported(reply.text, extraction, part)
             if unreported:
                 self.is_repair = True
-                return _NAMED.format(places=", ".join(unreported))
+                return _NAMED_PLACE.format(places=", ".join(unreported))
         calls_only_report = all(call.name == REPORT_TOOL for call in reply.calls)
         for number, is_done in extraction.reports:
             if is_done or (is_done is None and calls_only_report):
@@ -101,15 +104,15 @@ class Progress:
             return None
         if reply.stop == "length" and not reply.calls and self.steps < _MAX_STEPS:
             return _CUT_OFF
-        is_unreadable = bool(extraction.lost) and calls_only_report
+        is_unreadable = bool(extraction.losses) and calls_only_report
         is_evaded = self.is_repair and not calls_only_report
         is_due = not reply.calls or is_unreadable or is_evaded
-        has_others = any(other is not part for other in self.waiting)
+        has_others = any(other is not part for other in self.waiting_parts)
         if (is_due and self.is_repair) or (self.steps >= _MAX_STEPS and has_others):
             self._give_up(reply, extraction, part)
         elif is_due:
             self.is_repair = True
-            faults = "".join(f"; {line}" for line in extraction.lost[:_MAX_FAULTS])
+            faults = "".join(f"; {line}" for line in extraction.losses[:_MAX_FAULTS])
             return _REPAIR.format(number=part.number, faults=faults)
         return None
 
@@ -122,7 +125,7 @@ class Progress:
         if is_shown and is_running:
             self.loops_of_read += self.steps
         if is_shown:
-            self.read |= dict.fromkeys(hunk.digest for hunk in reported.hunks)
+            self.read_digests |= dict.fromkeys(hunk.digest for hunk in reported.hunks)
             self.failed = 0
         if is_shown or is_running:
             self.closed.add(reported.number)
@@ -136,13 +139,15 @@ class Progress:
         self.part = None
         self.closed.add(part.number)
         answer = reply.text.strip()[:_MAX_REPLY] or "-"
-        self.lost.append(f"part {part.number}: no report could be read. The answer: {answer}")
+        self.losses.append(f"part {part.number}: no report could be read. The answer: {answer}")
 
     def find_end(self) -> ReviewEnd | None:
         """Return how the review has ended, or None while there is a part to read."""
         if self.failed >= _MAX_UNREADABLE:
             return "unreadable"
-        if self.waiting:
+        if self.waiting_parts:
             return None
-        is_read = all(hunk.digest in self.read for part in self.plan.parts for hunk in part.hunks)
+        is_read = all(
+            hunk.digest in self.read_digests for part in self.plan.parts for hunk in part.hunks
+        )
         return "done" if is_read else "unreadable"

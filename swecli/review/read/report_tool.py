@@ -16,7 +16,7 @@ from swecli.tools.params import Params
 from swecli.tools.registry import ToolRegistry
 
 REPORT_TOOL = "report_findings"
-_STORED = "The findings are stored."
+_STORED_NOTE = "The findings are stored."
 
 
 class _ReportParams(Params):
@@ -47,13 +47,17 @@ def review_tools(tools: ToolRegistry) -> ToolRegistry:
     async def run(params: _ReportParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
         faults = _find_faults(params.findings)
         text = (
-            "\n".join(["These are not stored; report them again:", *faults]) if faults else _STORED
+            "\n".join(["These are not stored; report them again:", *faults])
+            if faults
+            else _STORED_NOTE
         )
         return ToolResult(not faults, text, Display(title="Findings", body=text))
 
     text = Path(__file__).with_name(f"{REPORT_TOOL}.md").read_text(encoding="utf-8").strip()
-    kept = [tool for tool in tools.values() if tool.kind.is_read_only and tool.offer.in_reviews]
-    return ToolRegistry([*kept, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
+    reading_tools = [
+        tool for tool in tools.values() if tool.kind.is_read_only and tool.offer.in_reviews
+    ]
+    return ToolRegistry([*reading_tools, Tool(REPORT_TOOL, text, _ReportParams, READ, run, plan)])
 
 
 def _find_faults(findings: Json) -> list[str]:

@@ -105,9 +105,9 @@ def _find_imported(
         if leads_out or target in imported or len(imported) == MAX_IMPORTS:
             continue
         imported.add(target)
-        for name, found in _first_text(tree, [target], []):
-            yield name, found
-            yield from _find_imported(tree, name, found, imported, depth - 1)
+        for name, imported_text in _first_text(tree, [target], []):
+            yield name, imported_text
+            yield from _find_imported(tree, name, imported_text, imported, depth - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,13 +85,13 @@ class Review:
     async def _verify(self) -> AsyncGenerator[Event, None]:
         """Verify what was found. Raises StoreError."""
         state = self._state
-        judged, self._verification = await self.job.verify(
+        verdicts, self._verification = await self.job.verify(
             self.record.seen, state.usage.total, state.cost
         )
         for line in self._verification.problems:
             yield Notice(line, "warning")
-        if judged.findings:
-            yield judged
+        if verdicts.findings:
+            yield verdicts
 
     def finish(self, end: ReviewEnd) -> ReviewFinished:
         """Store how the review ended, with the findings and the text of an interrupted reply, and return its summary.
@@ -109,14 +109,16 @@ class Review:
             self._settle()
         usage, cost = self._total()
         parts = job.plan.parts[: self.record.loops]
-        spent: dict[str, float] = {
+        spending: dict[str, float] = {
             **self.record.spent,
             "tokens": usage.total,
             "loops": self.record.loops,
             "parts": len(parts),
             "shown": sum(part.tokens for part in parts),
         }
-        dialogue.record = job.store.record(replace(self.record, spent=spent, status=end), []).review
+        dialogue.record = job.store.record(
+            replace(self.record, spent=spending, status=end), []
+        ).review
         findings = job.findings()
         by_type = Counter(
             finding.code_smell_type for finding in findings if finding.state != "refuted"
@@ -158,12 +160,12 @@ class Review:
 
     def _total(self) -> tuple[Usage, float | None]:
         """Return the usage of reading and verifying, and its cost in US dollars (None: unknown)."""
-        read = self._state
+        reading = self._state
         verified = self._verification
-        usage = read.usage + verified.usage
-        if read.cost is None or verified.cost is None:
+        usage = reading.usage + verified.usage
+        if reading.cost is None or verified.cost is None:
             return usage, None
-        return usage, read.cost + verified.cost
+        return usage, reading.cost + verified.cost
 
 
 def _make_runner(job: ReviewJob) -> CallRunner:

@@ -98,9 +98,9 @@ def planned_lines(rows: Iterable[Row]) -> set[int]:
     """Return the lines to review: the added ones, and one for each place where lines were only removed."""
     lines: set[int] = set()
     for is_change, group in groupby(rows, key=lambda row: row[0] != " "):
-        changed = list(group) if is_change else []
-        added = {number for sign, number, _ in changed if sign == "+"}
-        lines |= added or {max(1, number) for _, number, _ in changed[:1]}
+        changed_lines = list(group) if is_change else []
+        added = {number for sign, number, _ in changed_lines if sign == "+"}
+        lines |= added or {max(1, number) for _, number, _ in changed_lines[:1]}
     return lines
 
 
@@ -124,8 +124,8 @@ def _parse_file(text: str) -> FileDiff:
     if path == "/dev/null":
         path = names.get("--- ", "").removeprefix("a/")
     elif not path:  # only its mode changed, or it is binary: "a/NAME b/NAME"
-        both = header[0].removeprefix("diff --git ")
-        path = both[len(both) // 2 + 3 :]
+        paths = header[0].removeprefix("diff --git ")
+        path = paths[len(paths) // 2 + 3 :]
     # a removed link or submodule has its target as text
     is_text = not any(line in _REMOVED_OTHERS for line in header)
     hunks = parse_hunks(text) if is_text else ()
@@ -173,7 +173,8 @@ def parse_hunks(patch: str) -> tuple[tuple[Row, ...], ...]:
     if all(sign == "-" for rows in hunks for sign, _, _ in rows):
         # of a file of which nothing is left, the removed lines, which are one hunk, have their own numbers
         hunks = [
-            [(sign, own, text) for own, (sign, _, text) in enumerate(rows, 1)] for rows in hunks
+            [(sign, number, text) for number, (sign, _, text) in enumerate(rows, 1)]
+            for rows in hunks
         ]
     return tuple(tuple(rows) for rows in hunks if rows)
 
@@ -200,9 +201,9 @@ def skip_rule(
         return "sensitive"
     if matches_kind(path, "binary"):
         return "binary"
-    marked = "" if is_wanted else _rule_by_mark(path, attributes)
-    if marked:
-        return marked
+    rule = "" if is_wanted else _rule_by_mark(path, attributes)
+    if rule:
+        return rule
     if (sources.root / path).is_symlink():
         return "link"
     source = sources.get(path)

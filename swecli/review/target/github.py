@@ -40,9 +40,9 @@ _MAX_REASON = 200  # characters of a reply that are kept
 _STATES = (*OPEN_STATES, "fixed", "dismissed")
 # in a comment on a finding, and in its last reply
 MARK = re.compile(r"<!-- swecli(-fixed)? ([0-9a-f]{6,40}) -->")
-_BOT = "[bot]"  # ends an app's login in REST, not in GraphQL
+_BOT_ENDING = "[bot]"  # ends an app's login in REST, not in GraphQL
 # a ticked box of a finding in the summary comment, which only who may write to the repository can edit
-_BOX = re.compile(r"^- \[[xX]\] .*<!-- swecli-box ([0-9a-f]{6,40}) -->", re.MULTILINE)
+_MARK_OF_BOX = re.compile(r"^- \[[xX]\] .*<!-- swecli-box ([0-9a-f]{6,40}) -->", re.MULTILINE)
 _TICKED = "its box in the summary was ticked"
 _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")  # associations with a repository
 # a page of threads, with their first 50 comments
@@ -192,9 +192,9 @@ class GitHub:
             wait or answer.headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
         )
         if status == 429 or (status == 403 and is_limited):
-            when = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
+            advice = f"Try again in {wait} s." if wait and wait.isdecimal() else "Try again later."
             return GitHubError(
-                f"GitHub's rate limit is reached ({reason}).", f"{when} {KEPT_HINT}", 429
+                f"GitHub's rate limit is reached ({reason}).", f"{advice} {KEPT_HINT}", 429
             )
         subject = f"pull request {path.split('/')[1]}" if path.startswith("pulls/") else path
         message, hint = {
@@ -273,11 +273,13 @@ class Thread:
     def find_resolution(self, login: str) -> tuple[str, Resolution] | None:
         """Return the fingerprint of the finding whose thread a person resolved, and what they said last; None for
         other threads, and those that we resolved since the finding is fixed."""
-        own = login.removesuffix(_BOT)
-        ours = [comment for comment in self.comments if comment.login == own]
-        marks = [(*mark, comment.id) for comment in ours for mark in MARK.findall(comment.text)]
+        own_login = login.removesuffix(_BOT_ENDING)
+        own_comments = [comment for comment in self.comments if comment.login == own_login]
+        marks = [
+            (*mark, comment.id) for comment in own_comments for mark in MARK.findall(comment.text)
+        ]
         is_fixed = any(fixed for fixed, _, _ in marks)
-        if not self.is_resolved or not marks or is_fixed or self.resolved_by == own:
+        if not self.is_resolved or not marks or is_fixed or self.resolved_by == own_login:
             return None
         replies = [comment for comment in self.comments if comment.login == self.resolved_by]
         reason = " ".join(replies[-1].text.split())[:_MAX_REASON] if replies else ""
@@ -343,7 +345,7 @@ class PullState:
             return self
         login = github.login()
         threads = Thread.load(github, number)
-        boxes = {mark: Resolution(_TICKED, True) for mark in _BOX.findall(self.body)}
+        boxes = {mark: Resolution(_TICKED, True) for mark in _MARK_OF_BOX.findall(self.body)}
         resolved = dict(filter(None, (thread.find_resolution(login) for thread in threads)))
         return replace(self, resolutions=boxes | resolved)
 

@@ -177,11 +177,15 @@ class Plan:
         return replace(self, estimate=Estimate(loops, requests, tokens, cost, needed, basis))
 
     def measure_coverage(
-        self, read: Collection[str], answered: Collection[int], end: str, unverified: int = 0
+        self,
+        reported_digests: Collection[str],
+        answered: Collection[int],
+        end: str,
+        unverified: int = 0,
     ) -> Coverage:
-        """Return the coverage of the plan. `read` are the digests of hunks with a report, `answered` the numbers of
-        parts in an answered request; `end` is why the review ended, "" while it runs."""
-        read_digests = {*read, *(hunk.digest for hunk in self.earlier)}
+        """Return the coverage of the plan. `reported_digests` are the digests of hunks with a report, `answered` the
+        numbers of parts in an answered request; `end` is why the review ended, "" while it runs."""
+        read_digests = {*reported_digests, *(hunk.digest for hunk in self.earlier)}
         shown_digests = {
             hunk.digest for part in self.parts if part.number in answered for hunk in part.hunks
         }
@@ -228,8 +232,8 @@ def build_plan(target: Target, counter: TokenCounter, max_tokens: int) -> Plan:
         raise BadInput(problem, TARGET_HINT)
 
     hunks = _number(_sort_by_risk(hunks), counter)
-    read = set(target.earlier.digests)
-    unread = [hunk for hunk in hunks if not hunk.problem and hunk.digest not in read]
+    reported_digests = set(target.earlier.digests)
+    unread = [hunk for hunk in hunks if not hunk.problem and hunk.digest not in reported_digests]
     groups = _pack(((hunk, hunk.tokens) for hunk in unread), max_tokens)
     parts = tuple(Part(number, tuple(group)) for number, group in enumerate(groups, 1))
     notes = dict.fromkeys(

@@ -77,16 +77,16 @@ class _Context:
     barrier: Callable[[str], str] | None = None  # as in `Sources`
     paths: tuple[str, ...] = ()  # of which the change is reviewed; (): of all
 
-    def limited(self, here: Path, paths: Iterable[str]) -> _Context:
-        """Return the context of a change in these paths, which are relative to `here`; without any of the folder."""
-        folder = here.resolve()
-        named = [(folder / path).resolve() for path in paths] or [folder]
-        if outside := [path for path in named if not path.is_relative_to(self.root)]:
+    def limited(self, base: Path, paths: Iterable[str]) -> _Context:
+        """Return the context of a change in these paths, which are relative to `base`; without any of the folder."""
+        folder = base.resolve()
+        given_paths = [(folder / path).resolve() for path in paths] or [folder]
+        if outside := [path for path in given_paths if not path.is_relative_to(self.root)]:
             raise BadInput(
                 f"'{outside[0]}' is outside of this project, {self.root}.",
                 "Start swecli where the files are.",
             )
-        inside = [path.relative_to(self.root).as_posix() for path in named]
+        inside = [path.relative_to(self.root).as_posix() for path in given_paths]
         return replace(self, paths=() if "." in inside else tuple(inside))
 
     @property
@@ -120,41 +120,41 @@ class _Context:
 
 
 def resolve_target(
-    here: Path,
+    folder: Path,
     spec: Sequence[str],
     environ: Mapping[str, str] | None = None,
     include: Sequence[str] = (),
     barrier: Callable[[str], str] | None = None,
 ) -> Target:
     """Return the target of the user's words: none, `--staged`, `--base BRANCH`, `--pr N`, a commit, `A..B`, each with
-    paths behind it, or only paths. Paths are relative to `here`, those of the result to the top of the repository
-    (outside of one: to `here`). Without paths a change is that of the folder `here`, a pull request all of it. Raises
+    paths behind it, or only paths. Paths are relative to `folder`, those of the result to the top of the repository
+    (outside of one: to `folder`). Without paths a change is that of `folder`, a pull request all of it. Raises
     UsageError, BadInput and GitHubError."""
     words = tuple(spec)
-    root = project_root(here)
+    root = project_root(folder)
     ctx = _Context(root, environ, tuple(include), barrier)
     match words:
         case () | ("--staged", *_):
             changes = Target((), "the uncommitted changes", base="HEAD")
             if words:
                 changes = Target(words[:1], "the staged changes", base="HEAD", is_staged=True)
-            ctx = ctx.limited(here, words[1:])
+            ctx = ctx.limited(folder, words[1:])
             command = ("diff", "--cached") if words else ("diff", "HEAD")
             return _diff_target(ctx, changes, command, untracked=not words)
         case ("--base", branch, *paths):
-            return _branch_target(ctx.limited(here, paths), branch)
+            return _branch_target(ctx.limited(folder, paths), branch)
         case ("--pr", number, *paths):
-            return _pull_request_target(ctx.limited(here, paths) if paths else ctx, number)
+            return _pull_request_target(ctx.limited(folder, paths) if paths else ctx, number)
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
-    missing = [word for word in words if not (here / word).exists()]
-    if not missing:
-        return _path_target(ctx, here, words)
-    if missing == [words[0]]:
-        return _commit_target(ctx.limited(here, words[1:]), words[0])
+    missing_words = [word for word in words if not (folder / word).exists()]
+    if not missing_words:
+        return _path_target(ctx, folder, words)
+    if missing_words == [words[0]]:
+        return _commit_target(ctx.limited(folder, words[1:]), words[0])
     raise BadInput(
-        f"There is no file {missing[-1]!r}.", "Paths are relative to the working directory."
+        f"There is no file {missing_words[-1]!r}.", "Paths are relative to the working directory."
     )
 
 
@@ -274,17 +274,20 @@ def _pull_request_target(ctx: _Context, number: str) -> Target:
 
 
 def _filter_files(
-    ctx: _Context, target: Target, diffs: Sequence[FileDiff], named: Collection[str] | None = None
+    ctx: _Context,
+    target: Target,
+    diffs: Sequence[FileDiff],
+    given_paths: Collection[str] | None = None,
 ) -> Target:
     """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
-    of its commit. `named` are paths that the user gave one by one, which no rule skips, and None for diffs. A diff
-    without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
-    if named is None and not diffs:
+    of its commit. `given_paths` are paths that the user gave one by one, which no rule skips, and None for diffs. A
+    diff without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
+    if given_paths is None and not diffs:
         note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
         return replace(
             target, notes=(note,), commit="", sources=project_sources(ctx.root, ctx.barrier)
         )
-    base = target.base if named is None else "HEAD"
+    base = target.base if given_paths is None else "HEAD"
     attributes: dict[str, dict[str, str]] = {}
     if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
         with suppress(BadInput):
@@ -294,7 +297,7 @@ def _filter_files(
     reviewed: dict[str, FileDiff] = {}
     notes = list(target.notes)
     skips: list[SkippedFile] = []
-    include = (*ctx.include, *(named or ()))
+    include = (*ctx.include, *(given_paths or ()))
     commit = target.commit
     if commit and _has_checked_out(ctx, commit, diffs):
         commit = ""
@@ -313,15 +316,17 @@ def _filter_files(
             skips.append(SkippedFile(diff.path, rule))
         else:
             reviewed[diff.path] = diff
-    if not reviewed and (named is not None or notes):
+    if not reviewed and (given_paths is not None or notes):
         # a diff without code to read is reviewed, and passes
         reason = format_skips(skips) or "; ".join(notes) or "no files are there"
         raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
-    changed = reviewed if named is None else {}
-    if base and named is None:
+    changed_files = reviewed if given_paths is None else {}
+    if base and given_paths is None:
         sources.base = Snapshot(partial(_check_out, ctx, base))
     sources.before = {
-        path: diff.before(sources.get(path).lines) for path, diff in changed.items() if diff.hunks
+        path: diff.before(sources.get(path).lines)
+        for path, diff in changed_files.items()
+        if diff.hunks
     }
     unread = [skip.path for skip in skips if skip.rule == "deleted"]
     if unread:
@@ -331,7 +336,7 @@ def _filter_files(
     return replace(
         target,
         files=tuple(reviewed),
-        diffs=changed,
+        diffs=changed_files,
         notes=tuple(notes),
         skips=tuple(skips),
         deleted=deleted,
@@ -363,23 +368,25 @@ def _check_out(ctx: _Context, commit: str, into: Path) -> None:
     checkout_files(ctx.root, commit, into, ctx.environ)
 
 
-def _path_target(ctx: _Context, here: Path, given: Sequence[str]) -> Target:
-    if outside := [word for word in given if not (here / word).resolve().is_relative_to(ctx.root)]:
+def _path_target(ctx: _Context, folder: Path, arguments: Sequence[str]) -> Target:
+    if outside := [
+        word for word in arguments if not (folder / word).resolve().is_relative_to(ctx.root)
+    ]:
         raise BadInput(
             f"{outside[0]!r} is outside of this project, {ctx.root}.",
             "Start swecli where the files are.",
         )
-    words = [(here / word).resolve().relative_to(ctx.root).as_posix() for word in given]
-    named = {word for word in words if (ctx.root / word).is_file()}
+    words = [(folder / word).resolve().relative_to(ctx.root).as_posix() for word in arguments]
+    given_paths = {word for word in words if (ctx.root / word).is_file()}
     below = (
         name
         for word in words
-        if word not in named
+        if word not in given_paths
         for name in files_below(ctx.root, word, ctx.environ, SECONDS)
     )
-    names = dict.fromkeys([*(word for word in words if word in named), *below])
+    names = dict.fromkeys([*(word for word in words if word in given_paths), *below])
     target = Target(tuple(words), _label_of(words))
-    return _filter_files(ctx, target, [FileDiff(name) for name in names], named)
+    return _filter_files(ctx, target, [FileDiff(name) for name in names], given_paths)
 
 
 def _label_of(words: Sequence[str]) -> str:

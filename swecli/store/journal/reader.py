@@ -51,7 +51,7 @@ _ATTENDED = (
 )
 _IN_DIRECTORY = "directory = :directory"
 # another project may have been at this path; an imported session has none
-_HERE = f"{_IN_DIRECTORY} AND project IN (:project, '')"
+_IN_PROJECT = f"{_IN_DIRECTORY} AND project IN (:project, '')"
 _AT_PLACE = "project = :project AND subfolder = :subfolder"  # in another work tree or clone
 # Bullets that are visible in a session; a session without an id has none of its own.
 APPLIES = (
@@ -141,14 +141,14 @@ class Reader:
         corrupt value.
 
         `source` goes on after the table: `message WHERE id = ? ORDER BY id`, with the `parameters` of its condition."""
-        readers = {name: _kind_of(tables, name).read for name in names}
-        parsed = {name: read for name, read in readers.items() if read is not None}
+        readers = {name: _kind_of(tables, name).parse for name in names}
+        parsed = {name: parse for name, parse in readers.items() if parse is not None}
         columns = ", ".join(map(_quoted, names))
         for row in self.db.execute(f"SELECT {columns} FROM {source}", parameters):
             values = dict(zip(names, row, strict=True))
-            for name, read in parsed.items():
+            for name, parse in parsed.items():
                 if values[name] is not None:
-                    values[name] = read(values[name])
+                    values[name] = parse(values[name])
             yield values
 
     def fields(self, table: Table, key: int, names: Sequence[str]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Reader:
         self, directory: str | None, place: ProjectPlace | None, limit: int
     ) -> list[SessionInfo]:
         """Return the last used sessions of one directory and its `place` in the project, or of all, newest first."""
-        condition = _IN_DIRECTORY if place is None else f"({_HERE} OR {_AT_PLACE})"
+        condition = _IN_DIRECTORY if place is None else f"({_IN_PROJECT} OR {_AT_PLACE})"
         if directory is None:  # undone turns are stored as sessions without a directory
             condition = "(directory != '' OR parent_id IS NULL)"
         source = f"session WHERE {condition} ORDER BY {_NEWEST_FIRST} LIMIT :limit"
@@ -199,9 +199,9 @@ class Reader:
         directory, else of its `place` in the project, if `attended` the newest that is not a script's alone, if there
         is one. Both texts must be clean. Raises BadInput."""
         if not ref:
-            places = [_IN_DIRECTORY] if place is None else [_HERE, _AT_PLACE]
+            places = [_IN_DIRECTORY] if place is None else [_IN_PROJECT, _AT_PLACE]
             users = [_ATTENDED, "1"] if attended else ["1"]
-            for condition in (f"{where} AND {who}" for where in places for who in users):
+            for condition in (f"{place} AND {user}" for place in places for user in users):
                 newest = (
                     f"SELECT id FROM session WHERE {condition} ORDER BY {_NEWEST_FIRST} LIMIT 1"
                 )

@@ -29,7 +29,7 @@ class Kind:
     reaches neither function, except that JSON is always stored: None as its null."""
 
     store: Callable[[Any], Any]
-    read: Callable[[Any], Any] | None = None
+    parse: Callable[[Any], Any] | None = None
     stores_none: bool = False
 
 
@@ -47,22 +47,22 @@ JSON = Kind(_store_json, read_json, stores_none=True)
 MOMENT = Kind(write_moment, read_moment)
 
 
-def json_of(read: Callable[[Any], Any], write: Callable[[Any], Any] | None = None) -> Kind:
-    """Return the kind of a JSON column whose values have a type of their own: `read` makes one from JSON values, and
+def json_of(make: Callable[[Any], Any], write: Callable[[Any], Any] | None = None) -> Kind:
+    """Return the kind of a JSON column whose values have a type of their own: `make` makes one from JSON values, and
     may raise ValueError or TypeError; `write` returns them (None: the value is stored as it is)."""
 
     def store(value: Any) -> str:
         return _store_json(value if write is None or value is None else write(value))
 
-    def parse(stored: Any) -> Any:
-        return read(read_json(stored))
+    def parse(text: Any) -> Any:
+        return make(read_json(text))
 
     return Kind(store, parse, stores_none=True)
 
 
-def text_of(read: Callable[[str], Any]) -> Kind:
+def text_of(make: Callable[[str], Any]) -> Kind:
     """Return the kind of a text column whose values are of an enumeration. Reading another text raises ValueError."""
-    return Kind(clean_text, read)
+    return Kind(clean_text, make)
 
 
 def now() -> datetime:
@@ -97,15 +97,15 @@ class Table:
         """Insert a row and return its key. Raises KeyError if a column without a default is missing, or is unknown."""
         if unknown := row.keys() - self.columns.keys():
             raise KeyError(f"{self.name} has no {', '.join(sorted(unknown))}")
-        stored = {
+        stored_values = {
             name: _to_stored(column, name, row)
             for name, column in self.columns.items()
             if column.default is not ASSIGNED
         }
-        names = ", ".join(f'"{name}"' for name in stored)
-        marks = ", ".join("?" * len(stored))
+        names = ", ".join(f'"{name}"' for name in stored_values)
+        marks = ", ".join("?" * len(stored_values))
         statement = f"{verb} INTO {self.name} ({names}) VALUES ({marks})"
-        return db.execute(statement, list(stored.values())).lastrowid or 0
+        return db.execute(statement, list(stored_values.values())).lastrowid or 0
 
     def replace(self, db: sqlite3.Connection, row: Mapping[str, Any]) -> None:
         """Insert a row in place of the one with the same key."""
@@ -115,10 +115,10 @@ class Table:
         self, db: sqlite3.Connection, row: Mapping[str, Any], condition: str, *parameters: Any
     ) -> int:
         """Set columns of the rows that match a condition; return how many there are."""
-        stored = [_store(self.columns[name].kind, value) for name, value in row.items()]
+        stored_values = [_store(self.columns[name].kind, value) for name, value in row.items()]
         assignments = ", ".join(f'"{name}" = ?' for name in row)
         statement = f"UPDATE {self.name} SET {assignments} WHERE {condition}"
-        return db.execute(statement, (*stored, *parameters)).rowcount
+        return db.execute(statement, (*stored_values, *parameters)).rowcount
 
 
 def _to_stored(column: Column, name: str, row: Mapping[str, Any]) -> Any:

@@ -38,9 +38,9 @@ def encode_name(name: str) -> str | bytes:
     return name
 
 
-def decode_name(stored: str | bytes) -> str:
+def decode_name(value: str | bytes) -> str:
     """Return a stored name as the functions of `os` take it."""
-    return os.fsdecode(stored)
+    return os.fsdecode(value)
 
 
 def folder_key(folder: str) -> str:
@@ -90,27 +90,27 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def read_json(stored: str | float) -> Any:
+def read_json(value: str | float) -> Any:
     """Parse a stored JSON value; SQLite stores one that is a number as a number. Raises ValueError, TypeError."""
     # most values are none or empty lists, and loading 10,000 strategies reads 30,000 of them
-    if stored == "null":
+    if value == "null":
         return None
-    if stored == "[]":
+    if value == "[]":
         return []
-    return stored if isinstance(stored, int | float) else json.loads(stored)
+    return value if isinstance(value, int | float) else json.loads(value)
 
 
-def read_arguments(stored: object) -> JsonObject:
+def read_arguments(text: object) -> JsonObject:
     """Return the stored arguments of a call. What is no JSON object becomes the only field of one, MALFORMED: they are
     sent with each later request of the session, and must not end them all. What is nested deeper than the store writes
     it is shortened: how deep a value can be read and written differs between versions of Python."""
     try:
-        value = json.loads(stored) if isinstance(stored, str) else stored
+        value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
-        value = stored
-    if isinstance(stored, str) and stored.count("[") + stored.count("{") > _DEEPEST_JSON:
+        value = text
+    if isinstance(text, str) and text.count("[") + text.count("{") > _DEEPEST_JSON:
         value = clean_json(value)
-    return value if isinstance(value, dict) else {MALFORMED: str(stored)}
+    return value if isinstance(value, dict) else {MALFORMED: str(text)}
 
 
 def write_moment(moment: datetime) -> str:
@@ -134,14 +134,14 @@ def read_rules(folders: Any) -> Mapping[str, Sequence[str]]:
     return folders
 
 
-def read_added_folders(stored: Any) -> Mapping[str, Sequence[AddedFolder]]:
+def read_added_folders(stored_folders: Any) -> Mapping[str, Sequence[AddedFolder]]:
     """Return the folders that were added to a session, lists by the folder that they were added in; JSON null for none.
     Raises TypeError, ValueError."""
-    stored = stored or {}
-    if not isinstance(stored, dict):
+    stored_folders = stored_folders or {}
+    if not isinstance(stored_folders, dict):
         raise TypeError("the added folders are no table of folders")
     folders: dict[str, tuple[AddedFolder, ...]] = {}
-    for workspace, rows in stored.items():
+    for workspace, rows in stored_folders.items():
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise TypeError(f"what was added in {workspace!r} is no list of folders")
         folders[workspace] = tuple(

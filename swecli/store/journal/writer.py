@@ -102,11 +102,11 @@ class Writer:
         """Store a query and begin its interaction, numbered after the newest in the database, to which another process
         may have added."""
         self.add_session(session)
-        counted = (
+        statement = (
             "UPDATE session SET interactions = interactions + 1,"
             " first_query = CASE first_query WHEN '' THEN ? ELSE first_query END WHERE id = ?"
         )
-        self.db.execute(counted, (clean_text(first_query(message.content)), session.id))
+        self.db.execute(statement, (clean_text(first_query(message.content)), session.id))
         (number,) = self.db.execute(
             "SELECT interactions FROM session WHERE id = ?", (session.id,)
         ).fetchone()
@@ -128,12 +128,14 @@ class Writer:
         place = {"session_id": session_id, "interaction": interaction, "role": message.role.value}
         key = MESSAGE.insert(self.db, values(message, MESSAGE.fields) | place)
         calls = [self._insert_call(session_id, key, call) for call in message.tool_calls]
-        kept = self._reader.fields(MESSAGE, key, MESSAGE.fields) | {"interaction": interaction}
-        return StoredMessage(key, interaction, kept, tuple(calls))
+        stored_fields = self._reader.fields(MESSAGE, key, MESSAGE.fields) | {
+            "interaction": interaction
+        }
+        return StoredMessage(key, interaction, stored_fields, tuple(calls))
 
-    def _count_message(self, session_id: str, at: datetime) -> None:
-        counted = "UPDATE session SET messages = messages + 1, updated_at = max(updated_at, ?) WHERE id = ?"
-        self.db.execute(counted, (write_moment(at), session_id))
+    def _count_message(self, session_id: str, moment: datetime) -> None:
+        statement = "UPDATE session SET messages = messages + 1, updated_at = max(updated_at, ?) WHERE id = ?"
+        self.db.execute(statement, (write_moment(moment), session_id))
 
     def _insert_call(self, session_id: str, message: int, call: ToolCall) -> dict[str, Any]:
         name = clean_text(call.id)
@@ -162,11 +164,11 @@ class Writer:
             (session_id, number),
         )
         # another process may have added to the session
-        counted = (
+        statement = (
             "UPDATE session SET messages = messages - 1,"
             " interactions = interactions - (interactions = ?) WHERE id = ?"
         )
-        self.db.execute(counted, (number, session_id))
+        self.db.execute(statement, (number, session_id))
         with suppress(sqlite3.IntegrityError):  # other rows may refer to it already
             self.db.execute("DELETE FROM session WHERE id = ? AND messages = 0", (session_id,))
 
@@ -176,10 +178,10 @@ class Writer:
         """Store a call's decision and result, and return its fields as they are stored. Raises BadInput if the session
         has no such call."""
         name = clean_text(call.id)
-        found = self._newest_call(session_id, name)
-        if found is None:
+        newest_call = self._newest_call(session_id, name)
+        if newest_call is None:
             raise BadInput(f"The session has no call {name!r}.")
-        key, status = found
+        key, status = newest_call
         if full_result is not None:
             FULL_RESULT.replace(self.db, {"call": key, "text": full_result})
         elif status in (CallStatus.RUNNING, CallStatus.INTERRUPTED):
@@ -193,20 +195,20 @@ class Writer:
             "SELECT id, status FROM tool_call WHERE session_id = ? AND call_id = ?"
             " ORDER BY id DESC LIMIT 1"
         )
-        found: tuple[int, str] | None = self.db.execute(newest, (session_id, name)).fetchone()
-        return found
+        row: tuple[int, str] | None = self.db.execute(newest, (session_id, name)).fetchone()
+        return row
 
     def save_unfinished(self, turn: UnfinishedTurn) -> None:
         """Store the partial answer and outputs of a running turn; what has finished since is not changed."""
         if turn.partial is not None:
-            saved = {"partial": turn.partial, "partial_after": turn.after}
+            fields = {"partial": turn.partial, "partial_after": turn.after}
             of = (turn.session_id, turn.interaction)
-            INTERACTION.update(self.db, saved, f"{_OF_TURN} AND status = 'running'", *of)
+            INTERACTION.update(self.db, fields, f"{_OF_TURN} AND status = 'running'", *of)
         for name, (result, full) in turn.outputs.items():
-            found = self._newest_call(turn.session_id, clean_text(name))
-            if found is None:
+            newest_call = self._newest_call(turn.session_id, clean_text(name))
+            if newest_call is None:
                 continue
-            key, status = found
+            key, status = newest_call
             if status != CallStatus.RUNNING:
                 continue
             TOOL_CALL.update(self.db, {"result": result, "error": _CUT_OFF}, "id = ?", key)
@@ -244,14 +246,14 @@ class Writer:
     def record_request(self, session: Session, record: RequestRecord) -> float | None:
         """Store the usage of a request, and return the session's cost: None with the first unknown one."""
         self.add_session(session)
-        (spent,) = self.db.execute(
+        (earlier_cost,) = self.db.execute(
             "SELECT cost FROM session WHERE id = ?", (session.id,)
         ).fetchone()
         cost = finite(record.cost)
-        total = None if spent is None or cost is None else spent + cost
+        total = None if earlier_cost is None or cost is None else earlier_cost + cost
         self.set_session(session.id, {"cost": total})
-        used = values(record, MODEL_REQUEST.fields) | values(record.usage, USAGE)
-        MODEL_REQUEST.insert(self.db, used | {"session_id": session.id})
+        fields = values(record, MODEL_REQUEST.fields) | values(record.usage, USAGE)
+        MODEL_REQUEST.insert(self.db, fields | {"session_id": session.id})
         return total
 
     def finish_turn(
@@ -260,38 +262,41 @@ class Writer:
         number: int,
         outcome: str,
         *,
-        shown: Sequence[str] = (),
+        shown_names: Sequence[str] = (),
         cited: Sequence[str] = (),
         choice: Mapping[str, Any] | None = None,
     ) -> datetime:
         """Store how an interaction ended; its reflection is pending from now on. Returns the time. Raises BadInput if
         there is no such interaction."""
-        known, at = self._shown(session_id, number), now()
-        ended = {"status": outcome, "finished_at": at, "pending": True, "partial": ""}
-        ended |= {"shown": list(dict.fromkeys((*shown, *known))), "cited": list(cited)}
+        earlier_names, moment = self._shown_names(session_id, number), now()
+        ended = {"status": outcome, "finished_at": moment, "pending": True, "partial": ""}
+        ended |= {
+            "shown": list(dict.fromkeys((*shown_names, *earlier_names))),
+            "cited": list(cited),
+        }
         INTERACTION.update(self.db, ended, _OF_TURN, session_id, number)
         if choice:
             row = {"session_id": session_id, "interaction": number, "choice": dict(choice)}
             PLAYBOOK_CHOICE.replace(self.db, row)
-        return at
+        return moment
 
     def add_shown(self, session_id: str, number: int, names: Sequence[str]) -> None:
         """Store that an interaction was shown these strategies, too. Raises BadInput if there is none."""
-        known = self._shown(session_id, number)
-        shown = {"shown": list(dict.fromkeys((*known, *names)))}
-        INTERACTION.update(self.db, shown, _OF_TURN, session_id, number)
+        earlier_names = self._shown_names(session_id, number)
+        shown_names = {"shown": list(dict.fromkeys((*earlier_names, *names)))}
+        INTERACTION.update(self.db, shown_names, _OF_TURN, session_id, number)
 
-    def _shown(self, session_id: str, number: int) -> Sequence[str]:
-        which = f"interaction WHERE {_OF_TURN}"
-        for row in self._reader.select(INTERACTION, ("shown",), which, (session_id, number)):
+    def _shown_names(self, session_id: str, number: int) -> Sequence[str]:
+        condition = f"interaction WHERE {_OF_TURN}"
+        for row in self._reader.select(INTERACTION, ("shown",), condition, (session_id, number)):
             return row["shown"] or ()
         raise BadInput(f"The session has no interaction {number}.")
 
-    def set_last_used(self, numbers: Iterable[int], at: datetime) -> None:
+    def set_last_used(self, numbers: Iterable[int], moment: datetime) -> None:
         """Store when bullets were last cited."""
         self.db.executemany(
             "UPDATE bullet SET last_used = ? WHERE number = ?",
-            [(write_moment(at), number) for number in numbers],
+            [(write_moment(moment), number) for number in numbers],
         )
 
     def add_reduction(self, session_id: str, row: Reduction) -> None:
@@ -319,5 +324,5 @@ class Writer:
 
     def remove_fact(self, session_id: str, kind: str, key: str) -> None:
         """Remove the fact of this kind and key, if there is one."""
-        which = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
-        self.db.execute(which, (session_id, kind, key))
+        statement = "DELETE FROM survivor WHERE session_id = ? AND kind = ? AND key = ?"
+        self.db.execute(statement, (session_id, kind, key))

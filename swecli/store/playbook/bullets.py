@@ -53,12 +53,12 @@ class Bullets:
         # the numbers of those that this transaction changed, also by the ORM
         self.changed: set[int] = db.info.setdefault("changed", set())
 
-    def rows(self, bullet_ids: Iterable[str], *where: Any) -> dict[str, BulletRow]:
+    def rows(self, bullet_ids: Iterable[str], *conditions: Any) -> dict[str, BulletRow]:
         """Load the rows of bullets by id."""
         numbers = {number_of(bullet_id) for bullet_id in bullet_ids}
         if not numbers:
             return {}
-        query = select(BulletRow).where(_number_in(BulletRow.number, numbers), *where)
+        query = select(BulletRow).where(_number_in(BulletRow.number, numbers), *conditions)
         return {f"P-{row.number}": row for row in self._db.exec(query).all()}
 
     def last_number(self) -> int:
@@ -107,12 +107,12 @@ class Bullets:
         self._db.flush()
 
     def _verdicts_on(
-        self, numbers: Iterable[int | None], *where: Any
+        self, numbers: Iterable[int | None], *conditions: Any
     ) -> dict[int | None, list[EvidenceRow]]:
         """Return the verdicts on bullets by their numbers, without those of undone deltas, oldest first."""
         verdicts: dict[int | None, list[EvidenceRow]] = {number: [] for number in numbers}
         if verdicts:
-            for item in self._db.exec(_verdicts_query(verdicts).where(*where)).all():
+            for item in self._db.exec(_verdicts_query(verdicts).where(*conditions)).all():
                 verdicts[item.bullet].append(item)
         return verdicts
 

@@ -30,11 +30,11 @@ def count_effects(evidence: Iterable[EvidenceRow], vouched_at: datetime | None) 
             effects[_exchange_of(item)] = "helped"
         elif not is_forgiven:
             effects[_exchange_of(item)] = "refuted" if item.effect == "refuted" else "hurt"
-    counted = Counter(effects.values())
+    counts = Counter(effects.values())
     return imported + EffectCounts(
-        helped=counted["helped"],
-        hurt=counted["hurt"],
-        refuted=counted["refuted"],
+        helped=counts["helped"],
+        hurt=counts["hurt"],
+        refuted=counts["refuted"],
         ignored=neutral["ignored"],
         neutral=neutral.total(),
     )

@@ -48,18 +48,18 @@ USER_AUTHORS = frozenset({"user", "import"})  # their deltas have no caps
 
 
 @dataclass(frozen=True, slots=True)
-class _Cap:
+class _Limit:
     """How many operations of a kind rules and models may make in one turn."""
 
     includes: Callable[[Op], bool]
-    most: int
+    maximum: int
     name: str
 
 
 _CAPS = (
-    _Cap(lambda op: op.op == "ADD", 3, "new strategies"),
-    _Cap(lambda op: op.op == "UPDATE" and "content" in op.fields, 2, "changes of strategies"),
-    _Cap(
+    _Limit(lambda op: op.op == "ADD", 3, "new strategies"),
+    _Limit(lambda op: op.op == "UPDATE" and "content" in op.fields, 2, "changes of strategies"),
+    _Limit(
         lambda op: op.op in ("REMOVE", "PIN", "QUARANTINE", "RESTORE"),
         0,
         "operations that only the user may perform",
@@ -96,7 +96,7 @@ class Deltas:
         return self._db.exec(select(DeltaRow).filter_by(id=clean_text(delta_id))).first()
 
     @property
-    def changed(self) -> set[int]:
+    def changed_numbers(self) -> set[int]:
         """The numbers of the bullets that this transaction changed."""
         return self._bullets.changed
 
@@ -119,9 +119,9 @@ class Deltas:
         delta = lessons.delta
         if delta is None:
             return None, False
-        stored = self.find(delta.id)
-        if stored is not None:
-            return stored, False
+        stored_row = self.find(delta.id)
+        if stored_row is not None:
+            return stored_row, False
         for delta_id in lessons.replaces:
             earlier = self.find(delta_id)
             if earlier is not None and not earlier.undone:
@@ -136,8 +136,8 @@ class Deltas:
     def apply(self, delta: Delta, session: Session, verdicts: Sequence[Verdict] = ()) -> DeltaRow:
         """Insert and apply a delta with its verdicts. Raises BadInput, which rolls the transaction back."""
         delta = replace(delta, session_id=delta.session_id or session.id)
-        named = (op.bullet_id for op in delta.ops if op.bullet_id)
-        rows = self._bullets.rows(named, applies(session))
+        bullet_ids = (op.bullet_id for op in delta.ops if op.bullet_id)
+        rows = self._bullets.rows(bullet_ids, applies(session))
         self._check_caps(delta, session, rows)
         before: dict[str, dict[str, Any]] = {}
         added: list[Bullet] = []
@@ -161,11 +161,11 @@ class Deltas:
         scopes = [snapshot["scope"] for snapshot in (*before.values(), *after.values())]
         scopes += [bullet.scope for bullet in added]
         reach = max(scopes, key=_SCOPES.index, default="project" if verdicts else "session")
-        stored = self._insert(delta, session, reach, before, added)
+        stored_row = self._insert(delta, session, reach, before, added)
         if evidence:
-            owned = [item | {"delta": stored.number} for item in evidence]
+            owned = [item | {"delta": stored_row.number} for item in evidence]
             self._db.connection().execute(insert(EvidenceRow), owned)
-        self._bullets.add_verdicts(stored, verdicts)
+        self._bullets.add_verdicts(stored_row, verdicts)
         # after the verdicts: those of this delta are on the text that it replaces
         self._bullets.recompute(
             [
@@ -174,8 +174,8 @@ class Deltas:
                 if any(snapshot[name] != after[bullet_id][name] for name in _DECIDE_COUNTS)
             ]
         )
-        self._db.refresh(stored)  # the columns clean their values
-        return stored
+        self._db.refresh(stored_row)  # the columns clean their values
+        return stored_row
 
     def _insert(
         self,
@@ -221,12 +221,12 @@ class Deltas:
         newest = sqlmodel.select(func.coalesce(func.max(DeltaRow.turned), 0))
         row.turned = 1 + int(self._db.exec(newest).one())
         self._db.flush()
-        judged = self._db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
-        concerned = {*row.before, *(f"P-{number}" for number in judged)}
+        judged_numbers = self._db.exec(select(EvidenceRow.bullet).filter_by(delta=row.number)).all()
+        concerned = {*row.before, *(f"P-{number}" for number in judged_numbers)}
         self._bullets.recompute(self._bullets.rows(concerned).values())
         self._db.flush()
 
-    def mark_turn(self, row: DeltaRow, mark: str, why: str) -> None:
+    def mark_turn(self, row: DeltaRow, mark: str, reason: str) -> None:
         """Mark a delta's turn; the delta stores the outcome before and after. Raises BadInput if the turn does not
         exist."""
         before = self._turn_outcome(row)
@@ -234,8 +234,13 @@ class Deltas:
             raise BadInput(
                 f"There is no turn T{row.interaction} in session {row.session_id} to mark."
             )
-        after = {"good": mark == "good", "weight": 1.0, "signal": "mark", "reason": clean_text(why)}
-        row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(why)}}
+        after = {
+            "good": mark == "good",
+            "weight": 1.0,
+            "signal": "mark",
+            "reason": clean_text(reason),
+        }
+        row.judged = {"before": before, "after": after | {"mark": mark, "why": clean_text(reason)}}
         self._set_turn_outcome(row, row.judged["after"])
         self._db.add(row)
         self._db.flush()
@@ -281,11 +286,11 @@ class Deltas:
         for other in self._db.exec(later).all():
             shared = sorted(row.before.keys() & other.before.keys())
             if shared:
-                where = f"outside of a session, in {other.project}"
+                place = f"outside of a session, in {other.project}"
                 if other.session_id:
-                    where = f"in session {other.session_id}"
+                    place = f"in session {other.session_id}"
                 raise BadInput(
-                    f"{shared[0]} was changed later, {where}.", "Undo that change there first."
+                    f"{shared[0]} was changed later, {place}.", "Undo that change there first."
                 )
 
     def _check_caps(self, delta: Delta, session: Session, rows: Mapping[str, BulletRow]) -> None:
@@ -298,12 +303,12 @@ class Deltas:
         if delta.reason == TIDIED:
             ops = [op for op in ops if not _removes_models_own(op, rows)]
         earlier = [op for op in self._earlier_ops(delta, session) if _is_models_own(op)]
-        for cap in _CAPS:
-            count = sum(map(cap.includes, ops))
-            total = count + sum(map(cap.includes, earlier))
-            if count and total > cap.most:
+        for limit in _CAPS:
+            count = sum(map(limit.includes, ops))
+            total = count + sum(map(limit.includes, earlier))
+            if count and total > limit.maximum:
                 raise BadInput(
-                    f"{total} {cap.name} in one turn, at most {cap.most}: nothing was applied."
+                    f"{total} {limit.name} in one turn, at most {limit.maximum}: nothing was applied."
                 )
 
     def _earlier_ops(self, delta: Delta, session: Session) -> list[Op]:
@@ -358,13 +363,13 @@ def _new_bullet(op: Op, delta: Delta, session: Session, bullet_id: str) -> Bulle
     created_at = delta.created_at
     if delta.author == "import" and "created_at" in fields:
         created_at = datetime.fromisoformat(fields.pop("created_at"))
-    written = _validated_fields(replace(op, fields=fields))
-    if "content" not in written:
+    written_fields = _validated_fields(replace(op, fields=fields))
+    if "content" not in written_fields:
         raise BadInput("ADD has no content.")
-    _check_trust(op, delta, written, None)
+    _check_trust(op, delta, written_fields, None)
     if not op.evidence and delta.author not in USER_AUTHORS:
         raise BadInput("ADD has no evidence.")
-    bullet = Bullet(**{"id": bullet_id, "created_at": created_at, **written})
+    bullet = Bullet(**{"id": bullet_id, "created_at": created_at, **written_fields})
     if bullet.scope == "session" and not session.id:
         raise BadInput(
             "There is no session that a strategy of this scope could belong to.",

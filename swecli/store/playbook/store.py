@@ -110,13 +110,13 @@ class PlaybookStore:
         now = datetime.now(UTC)
         rows = []
         for bullet_id, bullet in session.playbook.bullets.items():
-            missing = stale.get(bullet_id, "")
+            missing_anchor = stale.get(bullet_id, "")
             is_fresh = bullet_id in fresh
-            if bullet.scope == "user" or (bullet.stale == missing and not is_fresh):
+            if bullet.scope == "user" or (bullet.stale == missing_anchor and not is_fresh):
                 continue
             verified_at = now if is_fresh else bullet.verified_at
-            stored = None if verified_at is None else write_moment(verified_at)
-            rows.append((clean_text(missing), stored, bullet.number))
+            stored_moment = None if verified_at is None else write_moment(verified_at)
+            rows.append((clean_text(missing_anchor), stored_moment, bullet.number))
         if not rows:
             return
         with self._updating(session) as change:
@@ -134,8 +134,12 @@ class PlaybookStore:
             is_current = session.playbook.version == reader.playbook_version()
             change = _Change(db)
             yield change
-            changed = change.bullets
-            playbook = _reload(reader, session, changed) if is_current else reader.playbook(session)
+            changed_numbers = change.bullets
+            playbook = (
+                _reload(reader, session, changed_numbers)
+                if is_current
+                else reader.playbook(session)
+            )
         session.update_playbook(playbook)
 
     @contextmanager
@@ -148,7 +152,7 @@ class PlaybookStore:
             deltas = Deltas(db)
             yield deltas, change
             db.flush()
-            change.bullets.update(deltas.changed)
+            change.bullets.update(deltas.changed_numbers)
 
     # --- the bullets that apply to a session
 
@@ -329,12 +333,12 @@ def _numbers(bullet_ids: Iterable[str]) -> dict[str, str]:
     return {"numbers": json.dumps([number_of(bullet_id) for bullet_id in bullet_ids])}
 
 
-def _reload(reader: Reader, session: Session, changed: Collection[int]) -> SessionPlaybook:
+def _reload(reader: Reader, session: Session, changed_numbers: Collection[int]) -> SessionPlaybook:
     """Return the session's playbook with the bullets of these numbers read anew."""
     condition = f"{APPLIES} AND state != 'deleted' AND number {_LISTED}"
-    present = reader.bullets(session, condition, {"numbers": json.dumps([*changed])})
+    present = reader.bullets(session, condition, {"numbers": json.dumps([*changed_numbers])})
     bullets = {**session.playbook.bullets, **present}
-    for number in changed:
+    for number in changed_numbers:
         bullet_id = f"P-{number}"
         if bullet_id not in present:
             bullets.pop(bullet_id, None)
@@ -344,8 +348,8 @@ def _reload(reader: Reader, session: Session, changed: Collection[int]) -> Sessi
 def _record_turn(change: _Change, session: Session, lessons: TurnLessons) -> None:
     """Store what lessons say of their turn, besides the playbook's changes."""
     record_facts(change.db, session, lessons)
-    counted = f"UPDATE bullet SET uses = uses + 1 WHERE number {_LISTED}"
-    change.db.execute(counted, _numbers(lessons.shown))
+    statement = f"UPDATE bullet SET uses = uses + 1 WHERE number {_LISTED}"
+    change.db.execute(statement, _numbers(lessons.shown))
     change.bullets.update(map(number_of, lessons.shown))
     _end_reflection(change.db, session, lessons)
 

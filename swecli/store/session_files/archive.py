@@ -258,17 +258,19 @@ class SessionArchive:
         with self._database.transaction() as db:
             session_id = _find_row(db, ref).id
             # its tasks and its undone turns
-            hidden = db.exec(select(SessionRow.id).filter_by(parent_id=session_id, directory=""))
-            deleted = [session_id, *hidden.all()]
-            own = {"session_id": session_id}
+            hidden_sessions = db.exec(
+                select(SessionRow.id).filter_by(parent_id=session_id, directory="")
+            )
+            deleted = [session_id, *hidden_sessions.all()]
+            owner = {"session_id": session_id}
             calls = select(CallRow.id).where(col(CallRow.session_id).in_(deleted))
-            bullets = select(BulletRow.number).filter_by(**own, scope="session")
+            bullets = select(BulletRow.number).filter_by(**owner, scope="session")
             db.exec(sqlmodel.delete(FullResultRow).where(col(FullResultRow.call).in_(calls)))
             for table in reversed(Row.metadata.sorted_tables):  # children before parents
                 if any(key.target_fullname == "session.id" for key in table.foreign_keys):
                     db.connection().execute(table.delete().where(table.c.session_id.in_(deleted)))
             db.exec(sqlmodel.delete(EvidenceRow).where(col(EvidenceRow.bullet).in_(bullets)))
-            db.exec(sqlmodel.delete(BulletRow).filter_by(**own, scope="session"))
-            db.exec(sqlmodel.delete(DeltaRow).filter_by(**own, reach="session"))
+            db.exec(sqlmodel.delete(BulletRow).filter_by(**owner, scope="session"))
+            db.exec(sqlmodel.delete(DeltaRow).filter_by(**owner, reach="session"))
             db.exec(sqlmodel.delete(SessionRow).where(col(SessionRow.id).in_(deleted)))
             return session_id

@@ -156,8 +156,8 @@ def import_session(
         export = _Export.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole file"
-        raise BadInput(f"Not an export of a session: {where}: {first['msg']}.", _HINT) from None
+        place = ".".join(map(str, first["loc"])) or "the whole file"
+        raise BadInput(f"Not an export of a session: {place}: {first['msg']}.", _HINT) from None
     archive = export.model_dump()
     _validate(archive)
     if all("notes" not in message.model_fields_set for message in export.messages):
@@ -165,7 +165,7 @@ def import_session(
     add_missing_statuses(archive)
     add_missing_ends(archive)
     bullets = archive.pop("playbook")
-    own = [bullet for bullet in bullets if bullet["scope"] == "session"]
+    own_bullets = [bullet for bullet in bullets if bullet["scope"] == "session"]
     with database.transaction() as db:
         if db.exec(select(SessionRow.id).filter_by(id=archive["id"])).first() is not None:
             raise BadInput(
@@ -179,12 +179,16 @@ def import_session(
         row.messages = len(archive["messages"])
         db.add(row)
         db.flush()
-        rename_strategies(archive, _write_bullets(db, row, own))
+        rename_strategies(archive, _write_bullets(db, row, own_bullets))
         write_turns(db, row.id, archive)
         if lines:
-            raw = [{"session_id": row.id, "line": number, "text": text} for number, text in lines]
-            db.connection().execute(sqlmodel.insert(TranscriptLineRow), raw)
-    return ImportResult(row.id, row.interactions, row.messages, len(own), len(bullets) - len(own))
+            line_rows = [
+                {"session_id": row.id, "line": number, "text": text} for number, text in lines
+            ]
+            db.connection().execute(sqlmodel.insert(TranscriptLineRow), line_rows)
+    return ImportResult(
+        row.id, row.interactions, row.messages, len(own_bullets), len(bullets) - len(own_bullets)
+    )
 
 
 def _validate(archive: Archive) -> None:
@@ -202,33 +206,33 @@ def _validate(archive: Archive) -> None:
 
 def _validate_values(archive: Archive) -> None:
     """Parse the values that have a type of their own. Raises BadInput."""
-    where = "effects of a call"
+    place = "effects of a call"
     try:
         for message in archive["messages"]:
             for call in message["tool_calls"]:
                 Effects.from_json(call["effects"])
-        where = "notes of a message"
+        place = "notes of a message"
         for message in archive["messages"]:
             message["notes"] = notes_to_json(notes_from_json(message["notes"]))
-        where = "window_spec"
+        place = "window_spec"
         WindowSpec.parse(archive["window_spec"] or "5")
         for index, row in enumerate(archive["reductions"]):
-            where = f"reductions.{index}.epoch"
+            place = f"reductions.{index}.epoch"
             Epoch.from_json(row["epoch"] or {"first": 1, "system": ""})
-            where = f"reductions.{index}.edits"
+            place = f"reductions.{index}.edits"
             Edits.from_json(row["edits"] or {})
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise BadInput(f"Not an export of a session: {where}: {error}.", _HINT) from error
+        raise BadInput(f"Not an export of a session: {place}: {error}.", _HINT) from error
 
 
 def _write_bullets(
-    db: sqlmodel.Session, session: SessionRow, own: Sequence[Archive]
+    db: sqlmodel.Session, session: SessionRow, own_bullets: Sequence[Archive]
 ) -> dict[str, str]:
     """Store the session's own strategies under their numbers, or new ones if a number was used here before. Returns
     their ids here by their ids in the export."""
     newest = Bullets(db).last_number()
     new_ids: dict[str, str] = {}
-    for bullet in sorted(own, key=lambda bullet: number_of(bullet["id"])):
+    for bullet in sorted(own_bullets, key=lambda bullet: number_of(bullet["id"])):
         number = number_of(bullet["id"])
         columns = {name: value for name, value in bullet.items() if name != "id"}
         row = BulletRow(**columns, session_id=session.id, project=session.project)

@@ -84,8 +84,8 @@ def search_session(
     least_rare_weight = max(_EVIDENCE, math.log(total + 1) * 1.2) if floor > 0 else 0.0
     matching = []
     for number in _choose_candidates(weights, turns_of_word, rare, last):
-        given = {"session": session.id, "number": number}
-        texts = [TextMatch(number, *row) for row in db.execute(_IN_INTERACTION, given)]
+        parameters = {"session": session.id, "number": number}
+        texts = [TextMatch(number, *row) for row in db.execute(_IN_INTERACTION, parameters)]
         passages = [_best_passage(text, weights, rare) for text in texts]
         passages.sort(key=lambda passage: -passage.weight)
         best = passages[0]
@@ -93,7 +93,7 @@ def search_session(
         if best.weight and is_referred_to and best.weight >= floor * total_weight:
             excerpts = tuple(passage.match for passage in passages[:_EXCERPTS] if passage.weight)
             matching.append(FoundInteraction(number, best.weight / total_weight, excerpts))
-    best_first = sorted(matching, key=lambda found: (-found.score, -found.interaction))
+    best_first = sorted(matching, key=lambda turn: (-turn.score, -turn.interaction))
     return best_first[: max(0, limit)]
 
 
@@ -105,11 +105,11 @@ def _find_words(db: sqlite3.Connection, session: Session, query: str) -> dict[st
     for root in list(stems)[:_MOST_TERMS]:
         star = "*" if len(root) >= _SHORT else ""
         word = f'"{_prefix_of(root)}"{star}'
-        given = {"session": session.id, "most": _COMMON + 1, "word": word}
-        numbers = [row[0] for row in db.execute(_WITH_WORD, given)]
-        begun = {number for number in numbers if number <= session.interactions}
-        if begun and len(numbers) <= _COMMON:
-            turns_of_word[root] = begun
+        parameters = {"session": session.id, "most": _COMMON + 1, "word": word}
+        numbers = [row[0] for row in db.execute(_WITH_WORD, parameters)]
+        begun_turns = {number for number in numbers if number <= session.interactions}
+        if begun_turns and len(numbers) <= _COMMON:
+            turns_of_word[root] = begun_turns
     return turns_of_word
 
 

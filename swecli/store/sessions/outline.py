@@ -18,7 +18,7 @@ _TURNS = (
     " WHERE m.id IN (SELECT min(id) FROM message WHERE session_id = :session AND role = 'user'"
     " AND interaction BETWEEN :first AND :last GROUP BY interaction) ORDER BY m.interaction"
 )
-_CHANGED = (
+_CHANGED_FILES = (
     "SELECT m.interaction, json_extract(c.effects, '$.changed') FROM message AS m"
     " JOIN tool_call AS c ON c.message_id = m.id"
     " WHERE m.session_id = :session AND m.interaction BETWEEN :first AND :last AND c.status = 'finished'"
@@ -39,13 +39,13 @@ def read_outline(
 ) -> list[EarlierTurn]:
     """Return the turns of a session from the `first` to the `last`, in their order, without secrets."""
     span = {"session": session_id, "first": first, "last": last}
-    changed: dict[int, dict[str, None]] = {}  # files in order
-    for number, files in db.execute(_CHANGED, span):
-        changed.setdefault(number, {}).update(dict.fromkeys(map(str, json.loads(files))))
+    files_by_turn: dict[int, dict[str, None]] = {}  # files in order
+    for number, files in db.execute(_CHANGED_FILES, span):
+        files_by_turn.setdefault(number, {}).update(dict.fromkeys(map(str, json.loads(files))))
     turns: list[EarlierTurn] = []
     for number, query, status, mark, reason in db.execute(_TURNS, span | {"length": _QUERY}):
         outcome = _describe_outcome(status, mark, reason)
-        files = tuple(changed.get(number, ()))
+        files = tuple(files_by_turn.get(number, ()))
         turns.append(EarlierTurn(number, redact(query), files, outcome))
     return turns
 

@@ -52,10 +52,12 @@ def search_all(db: sqlite3.Connection, words: Sequence[str], limit: int) -> list
     messages = _BY_INDEX
     titles = _TITLES_BY_INDEX
     if parameters["query"] is None:  # a scan is slower, but matches every script and sign
-        named = {f"word{number}": word.rstrip("*").lower() for number, word in enumerate(words)}
-        parameters |= named
-        messages = _BY_SCAN.format(holds=_contains_all("m.content", named))
-        titles = _TITLES_BY_SCAN.format(titled=_contains_all("s.title", named))
+        word_parameters = {
+            f"word{number}": word.rstrip("*").lower() for number, word in enumerate(words)
+        }
+        parameters |= word_parameters
+        messages = _BY_SCAN.format(holds=_contains_all("m.content", word_parameters))
+        titles = _TITLES_BY_SCAN.format(titled=_contains_all("s.title", word_parameters))
     question = _FIND.format(messages=messages, titles=titles)
     hits = []
     for session, title, number, role, content, created_at in db.execute(question, parameters):
@@ -87,8 +89,8 @@ def find_text(db: sqlite3.Connection, session_id: str, words: str, limit: int) -
     """Find a text in a session's messages and results, newest first, by a scan."""
     parameters = {"session": session_id, "text": words.lower(), "limit": limit}
     matches = []
-    for interaction, where, *texts, _, _ in db.execute(_IN_SESSION, parameters):
-        matches.append(TextMatch(interaction, where, _snippet(_first_with(words, texts), words)))
+    for interaction, place, *texts, _, _ in db.execute(_IN_SESSION, parameters):
+        matches.append(TextMatch(interaction, place, _snippet(_first_with(words, texts), words)))
     return matches
 
 

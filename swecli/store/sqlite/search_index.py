@@ -44,12 +44,12 @@ def rebuild_statement(table: str) -> str:
     return _REBUILD.format(table=table)
 
 
-def refuse_foreign_code(stored: Iterable[tuple[str, str, str]], path: Path | None) -> None:
+def refuse_foreign_code(rows: Iterable[tuple[str, str, str]], path: Path | None) -> None:
     """Raise DamagedDatabase for a trigger or view that swecli did not make, which would run with the next statement
-    that names its table. `stored` are the rows of STORED_CODE."""
-    own = {statement for table in SEARCHED for statement in index_statements(table)}
-    for kind, name, statement in stored:
-        is_own = statement in own
+    that names its table. `rows` are the rows of STORED_CODE."""
+    own_statements = {statement for table in SEARCHED for statement in index_statements(table)}
+    for kind, name, statement in rows:
+        is_own = statement in own_statements
         if kind == "view":
             is_own = statement in _VIEWS.read_text(encoding="utf-8")
         if not is_own:

@@ -89,12 +89,12 @@ class BulletRow(Row, table=True):
 
     def restore(self, value: Mapping[str, Any]) -> None:
         """Write a snapshot into the row; derived columns keep their values."""
-        known = {*self.stored_fields(), "session_id", "project"} - _DERIVED
+        names = {*self.stored_fields(), "session_id", "project"} - _DERIVED
         columns = inspect(type(self)).columns
-        for name in known & value.keys():  # a snapshot of an older version may differ in its fields
-            stored = value[name]
-            is_time = stored and isinstance(columns[name].type, UtcTime)
-            setattr(self, name, datetime.fromisoformat(stored) if is_time else stored)
+        for name in names & value.keys():  # a snapshot of an older version may differ in its fields
+            stored_value = value[name]
+            is_time = stored_value and isinstance(columns[name].type, UtcTime)
+            setattr(self, name, datetime.fromisoformat(stored_value) if is_time else stored_value)
 
 
 class EvidenceRow(Row, table=True):

@@ -49,10 +49,10 @@ class TurnRow(Row, table=True):
         return db.exec(select(cls).filter_by(**place)).first() or cls(**place)
 
     @classmethod
-    def record(cls, db: Session, session_id: str, interaction: int, **known: Any) -> None:
+    def record(cls, db: Session, session_id: str, interaction: int, **values: Any) -> None:
         """Set columns of a turn's record."""
         row = cls.find(db, session_id, interaction)
-        for name, value in known.items():
+        for name, value in values.items():
             setattr(row, name, value)
         db.add(row)
 

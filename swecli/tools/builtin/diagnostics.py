@@ -52,9 +52,9 @@ async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: Command
     before = _digests(ctx)
     checked = [await _check(command, ctx) for command in ctx.commands.diagnostics]
     lines = [line for check in checked for line in check.lines]
-    changed = _changed_files(before, _digests(ctx), ctx.root)
-    if changed:
-        lines.append(f"[the checks changed files: {', '.join(changed)}. Read them again]")
+    changed_paths = _changed_files(before, _digests(ctx), ctx.root)
+    if changed_paths:
+        lines.append(f"[the checks changed files: {', '.join(changed_paths)}. Read them again]")
     rows = fit_rows(lines, ctx.model.page_limit)
     if len(rows) < len(lines):
         rows.append(f"[… {len(lines) - len(rows)} more lines]")

@@ -45,20 +45,20 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> ChangePlan:
         raise stale_error(ctx, base)
     if edited.text == base.file.text:
         raise ToolError("The edits leave the file as it is. Nothing was changed.")
-    changed = changed_lines(base.file.text, edited.text, edited.spans)
-    plan = plan_change(ctx, base, replace(base.file, text=edited.text), "Edit", changed)
+    ranges = changed_lines(base.file.text, edited.text, edited.spans)
+    plan = plan_change(ctx, base, replace(base.file, text=edited.text), "Edit", ranges)
     summary = plan.summary
     if edited.failures:
         summary += f", {len(edited.failures)} of {len(params.edits)} edits left out"
-    return replace(plan, summary=summary, edits_made=edited.made, failures=edited.failures)
+    return replace(plan, summary=summary, edits_made=edited.edit_count, failures=edited.failures)
 
 
 @tool(EDIT, EditFileParams, _plan, Offer(in_small_windows=True))
 async def edit_file(params: EditFileParams, ctx: ToolContext, plan: ChangePlan) -> ToolResult:
-    done = "Edited" if len(params.edits) == 1 else f"Made {plan.edits_made} edits in"
+    summary = "Edited" if len(params.edits) == 1 else f"Made {plan.edits_made} edits in"
     if plan.failures:
-        done = f"Made {plan.edits_made} of {len(params.edits)} edits in"
-    result = make_change(ctx, plan, done)
+        summary = f"Made {plan.edits_made} of {len(params.edits)} edits in"
+    result = make_change(ctx, plan, summary)
     if not plan.failures:
         return result
     text = "\n".join([result.for_model, "Left out, send only these again:", *plan.failures])

@@ -64,8 +64,8 @@ async def fetch_page(
     text = await asyncio.to_thread(page_text, page.kind, page.data, page.url)
     if page.status >= 400:
         text = text[:_MAX_ERROR]
-        said = f" Its page says:\n{text}" if text else ""
-        raise ToolError(f"{page.url} answered {page.status}.{said}")
+        page_note = f" Its page says:\n{text}" if text else ""
+        raise ToolError(f"{page.url} answered {page.status}.{page_note}")
     if not text:
         raise ToolError(f"{request.url} holds no text.")
     size = f"{len(text):,} characters"

@@ -41,7 +41,7 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
     name = "." if subject == "." else f"{subject.rstrip('/')}/"
     only = f" ({params.pattern})" if params.pattern else ""
     summary = f"List {name}{only}"
-    return plan_reading(summary, folder, ctx, written=params.path)
+    return plan_reading(summary, folder, ctx, written_path=params.path)
 
 
 @tool(READ, ListFilesParams, _plan)

@@ -33,7 +33,7 @@ _NOBODY = (
     "Nobody can accept a plan in this run, so the mode is still plan and nothing may be changed. Give the plan as your "
     "answer."
 )
-_REFUSED = "The user does not accept the plan. The mode is still plan, and nothing may be changed."
+_REFUSAL = "The user does not accept the plan. The mode is still plan, and nothing may be changed."
 
 
 class PresentPlanParams(Params):
@@ -102,11 +102,11 @@ async def present_plan(
     finally:
         ctx.questions.open.remove(plan.summary)
     if not decision.allow:
-        return _refused(decision)
+        return _refusal(decision)
     accepted = PlanOutline(decision.answer or outline.text)
     mode = decision.plan_mode
-    what = "the plan" if accepted == outline else "the plan with changes"
-    text = _ACCEPTED.format(what=what, mode=mode, meaning=_MEANINGS[mode])
+    subject = "the plan" if accepted == outline else "the plan with changes"
+    text = _ACCEPTED.format(what=subject, mode=mode, meaning=_MEANINGS[mode])
     if accepted != outline:
         text += f" It reads now:\n\n{accepted.text}"
     # in place: the list belongs to the session
@@ -116,11 +116,11 @@ async def present_plan(
     return ToolResult(True, text, Display(title), effects=effects)
 
 
-def _refused(decision: Decision) -> ToolResult:
+def _refusal(decision: Decision) -> ToolResult:
     if decision.by == "headless":
         return ToolResult(False, _NOBODY, Display(body=_NOBODY), denied=True)
     if decision.reason:
-        text = f"{_REFUSED} The user says: {decision.reason}"
+        text = f"{_REFUSAL} The user says: {decision.reason}"
     else:
-        text = f"{_REFUSED} Ask what is wanted instead."
+        text = f"{_REFUSAL} Ask what is wanted instead."
     return ToolResult(False, text, Display(body=text), denied=True)

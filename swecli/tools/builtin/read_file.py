@@ -13,7 +13,7 @@ from swecli.tools.base import READ, ToolContext, ToolError, tool
 from swecli.tools.file_changes import decode_file
 from swecli.tools.files import digest, read_bytes
 from swecli.tools.outside import PathPlan, plan_reading
-from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page
+from swecli.tools.pages import FIRST_LINE, LAST_LINE, LineSpan, make_page
 from swecli.tools.params import Params
 from swecli.tools.paths import relative_path, resolve_for_reading
 
@@ -29,12 +29,12 @@ class ReadFileParams(Params):
 def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
     path = resolve_for_reading(ctx.root, params.path)
     subject = relative_path(ctx.root, path)
-    Wanted(params.start_line, params.end_line)  # refuses a wrong range before the file is read
+    LineSpan(params.start_line, params.end_line)  # refuses a wrong range before the file is read
     lines = ""
     if params.end_line or params.start_line > 1:
         lines = f" {params.start_line}-{params.end_line or ''}"
     summary = f"Read {subject}{lines}"
-    return plan_reading(summary, path, ctx, written=params.path, files=(subject,))
+    return plan_reading(summary, path, ctx, written_path=params.path, files=(subject,))
 
 
 @tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
@@ -49,11 +49,13 @@ async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) ->
             f"{name} is not text ({kind}, {len(data):,} bytes). It cannot be shown here."
         )
     ctx.files.digests[path] = digest(data)
-    lines = split_lines(file.shown)
+    lines = split_lines(file.readable_text)
     if not lines:
         return ToolResult(True, f"{name} is empty.", Display(title=name, body="empty"))
 
-    page = make_page(lines, Wanted(params.start_line, params.end_line), name, ctx.model.page_limit)
+    page = make_page(
+        lines, LineSpan(params.start_line, params.end_line), name, ctx.model.page_limit
+    )
     text = list(page.rows)
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     if len(page.rows) < len(lines):

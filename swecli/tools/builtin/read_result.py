@@ -11,7 +11,7 @@ from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
 from swecli.tools.jobs import Job
 from swecli.tools.limits import one_line
-from swecli.tools.pages import FIRST_LINE, LAST_LINE, Wanted, make_page, wrap_lines
+from swecli.tools.pages import FIRST_LINE, LAST_LINE, LineSpan, make_page, wrap_lines
 from swecli.tools.params import Params
 
 _JOB = "job-"  # begins the ids of background commands
@@ -32,7 +32,7 @@ class ReadResultParams(Params):
 
 
 def _plan(params: ReadResultParams, ctx: ToolContext) -> ToolPlan:
-    Wanted(
+    LineSpan(
         params.start_line, params.end_line
     )  # refuses a wrong range before anything is waited for
     return ToolPlan(_summary(params))
@@ -52,8 +52,8 @@ def _summary(params: ReadResultParams) -> str:
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     job = ctx.commands.jobs.find(params.call_id)
     text = await (_read_job(job, params.wait) if job is not None else _find_text(params, ctx))
-    wanted = Wanted(params.start_line, params.end_line)
-    page = make_page(wrap_lines(text), wanted, "The result", ctx.model.page_limit)
+    span = LineSpan(params.start_line, params.end_line)
+    page = make_page(wrap_lines(text), span, "The result", ctx.model.page_limit)
     page_text = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
     is_waiting = job is not None and not job.ended_at
     return ToolResult(True, page_text, Display(title=page.span), is_waiting=is_waiting)
@@ -76,9 +76,9 @@ async def _read_job(job: Job, seconds: int) -> str:
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
     """Return a stored result. Raises ToolError if there is none."""
-    stored = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
-    if stored is not None:
-        return stored
+    text = ctx.sessions.read_result(params.call_id) if ctx.sessions is not None else None
+    if text is not None:
+        return text
     if params.call_id.startswith(_JOB):
         raise ToolError(
             f"There is no {one_line(params.call_id, 80)} in this run. A job that was started before swecli was "

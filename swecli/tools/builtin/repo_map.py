@@ -42,7 +42,7 @@ def _plan(params: RepoMapParams, ctx: ToolContext) -> PathPlan:
     subject = relative_path(ctx.root, path)
     is_folder = path.is_dir()
     summary = f"Map {subject}{'/' if is_folder and subject != '.' else ''}"
-    return plan_reading(summary, path, ctx, written=params.path)
+    return plan_reading(summary, path, ctx, written_path=params.path)
 
 
 @tool(READ, RepoMapParams, _plan, Offer(in_reviews=False))
@@ -60,17 +60,17 @@ async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> T
     reading = TagReading(place.ctx, paths)
     is_whole = await reading.run(ctx.commands.timeout)
     ranked = await asyncio.to_thread(lambda: [*rank_definitions(reading.files)])
-    lines, drawn = _draw(ranked, params.tokens, place)
+    lines, drawn_definitions = _draw(ranked, params.tokens, place)
 
-    files = f"{len({definition.path for definition in drawn})} of {count_of(len(reading.files), 'file')}"
-    head = f"{len(drawn)} of {count_of(len(ranked), 'definition')} in {files}"
+    files = f"{len({definition.path for definition in drawn_definitions})} of {count_of(len(reading.files), 'file')}"
+    head = f"{len(drawn_definitions)} of {count_of(len(ranked), 'definition')} in {files}"
     notes = _notes(place, reading.problems)
     if not is_whole:
-        left = len(paths) - len(reading.files) - len(reading.problems)
+        unread_count = len(paths) - len(reading.files) - len(reading.problems)
         notes.append(
-            f"[stopped after {ctx.commands.timeout:g} s: {count_of(left, 'file')} not read. Name a folder.]"
+            f"[stopped after {ctx.commands.timeout:g} s: {count_of(unread_count, 'file')} not read. Name a folder.]"
         )
-    if len(drawn) < len(ranked):
+    if len(drawn_definitions) < len(ranked):
         notes.append("[the rest is less referred to: name a folder or file, or raise tokens]")
     text = "\n".join([f"{head}; those that other files refer to most come first:", *lines, *notes])
     return ToolResult(True, text, Display(title=head, body="\n".join(lines)))
@@ -94,18 +94,18 @@ def _draw(
     ranked: Sequence[Definition], tokens: int, place: SearchPlace
 ) -> tuple[list[str], list[Definition]]:
     """Return the lines of the map, and the definitions in it: as many as fit, best first, by file and line."""
-    chosen: dict[str, list[Definition]] = defaultdict(list)
-    left = _Room(tokens, place.ctx.model.page_limit, place.ctx.model.count_tokens)
+    by_path: dict[str, list[Definition]] = defaultdict(list)
+    room = _Room(tokens, place.ctx.model.page_limit, place.ctx.model.count_tokens)
     for definition in ranked:
-        head = "" if definition.path in chosen else _file_line(place, definition.path)
-        if not left.take(f"{head}{_definition_line(definition)}\n"):
+        head = "" if definition.path in by_path else _file_line(place, definition.path)
+        if not room.take(f"{head}{_definition_line(definition)}\n"):
             break
-        chosen[definition.path].append(definition)
+        by_path[definition.path].append(definition)
     lines: list[str] = []
-    for path, definitions in chosen.items():
+    for path, definitions in by_path.items():
         lines.append(_file_line(place, path).rstrip("\n"))
         lines += map(_definition_line, sorted(definitions, key=lambda definition: definition.line))
-    return lines, [definition for definitions in chosen.values() for definition in definitions]
+    return lines, [definition for definitions in by_path.values() for definition in definitions]
 
 
 class _Room:
@@ -134,9 +134,9 @@ def _definition_line(definition: Definition) -> str:
 def _notes(place: SearchPlace, problems: dict[str, str]) -> list[str]:
     if not problems:
         return []
-    named = [
+    descriptions = [
         f"{write_name(place.prefix + path)} ({reason})"
         for path, reason in [*problems.items()][:_MAX_NAMED]
     ]
     more = f" and {len(problems) - _MAX_NAMED} more" if len(problems) > _MAX_NAMED else ""
-    return [f"[not read: {', '.join(named)}{more}]"]
+    return [f"[not read: {', '.join(descriptions)}{more}]"]

@@ -100,7 +100,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     elif has_sandbox:
         places.append("in the sandbox: no network, writes only here")
     is_confined = has_sandbox and not outside
-    touched = find_touched_paths(
+    touched_paths = find_touched_paths(
         command, ctx.guard, env, is_confined=is_confined, may_write=not reads_only
     )
     return CommandPlan(
@@ -110,9 +110,9 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
         ),
         scripts={} if reads_only else digest_scripts(ctx.guard, command, env),
         subject=command,
-        forbidden=touched.denial,
-        guard=touched.guard,
-        asked=tuple(touched.asked),
+        forbidden=touched_paths.denial,
+        guard=touched_paths.guard,
+        asked_paths=tuple(touched_paths.asked_paths),
         reads_only=reads_only,
         outside=outside,
         effects=Effects(ran=command),
@@ -133,8 +133,8 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandP
         env = read_only_environment(env)  # in which git starts no program
     if params.background:
         return await _start_job(command, seconds, env, ctx)
-    if stopped := _KILL_JOB.fullmatch(command):
-        return await _stop_job(stopped[1], ctx)
+    if match := _KILL_JOB.fullmatch(command):
+        return await _stop_job(match[1], ctx)
     output = HeadTail() if ctx.progress.output is None else ctx.progress.output
     throttle = _WriteWatch(ctx.progress.report)
     running = asyncio.create_task(run_shell(command, seconds, env, ctx, output, throttle))
@@ -148,13 +148,13 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandP
         running.cancel()
         await asyncio.wait({running})
         throttle.flush()
-    asked = params.model_copy(update={"access": "write"})
+    write_params = params.model_copy(update={"access": "write"})
     if is_stopped:
         text = f"{_WANTED_TO_WRITE} It printed until then:\n{output.text()}"
-        raise NeedsMore(asked, _WANTED_TO_WRITE, ToolResult(False, text, Display(body=text)))
+        raise NeedsMore(write_params, _WANTED_TO_WRITE, ToolResult(False, text, Display(body=text)))
     result = _result(command, output, running.result(), seconds, ctx)
     if ctx.commands.profile == "read-only" and throttle.wants_to_write.is_set():
-        raise NeedsMore(asked, _WANTED_TO_WRITE, result)
+        raise NeedsMore(write_params, _WANTED_TO_WRITE, result)
     return result
 
 
@@ -173,12 +173,12 @@ class _WriteWatch(OutputThrottle):
     async def wait_until_it_wants_to_write(self, running: asyncio.Task[ProcessExit]) -> None:
         """Wait for the end of a command, or a moment longer than until it wants to write: what it does after that it
         will do again."""
-        waiting = asyncio.create_task(self.wants_to_write.wait())
+        write_request = asyncio.create_task(self.wants_to_write.wait())
         try:
-            await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({running, write_request}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({running}, timeout=_START_WAIT)
         finally:
-            waiting.cancel()
+            write_request.cancel()
 
 
 async def _start_job(
@@ -240,8 +240,8 @@ def _result(
             f"stopped: {excess(limit)}, and everything it had started was ended (exit code {code})"
         )
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
-    if end.survivors:
-        notes = [f"[still running, because it could not be ended: {', '.join(end.survivors)}]"]
+    if end.still_running:
+        notes = [f"[still running, because it could not be ended: {', '.join(end.still_running)}]"]
     if ctx.commands.profile is not None and ctx.commands.sandbox is not None:
         if code != 0 and output.startswith("bwrap: "):
             notes.append("[the sandbox could not be set up: nothing ran]")

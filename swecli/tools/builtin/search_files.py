@@ -41,7 +41,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> PathPlan:
     place = "" if subject == "." else f" in {subject}"
     only = f" ({params.glob})" if params.glob else ""
     summary = f'Search "{one_line(params.pattern)}"{place}{only}'
-    return plan_reading(summary, path, ctx, written=params.path)
+    return plan_reading(summary, path, ctx, written_path=params.path)
 
 
 @tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True))

@@ -30,8 +30,8 @@ async def _search_session(
         raise ToolError("There is no session in this run.")
     session = ctx.sessions.session
     # turns that the request contains anyway are searched only if no other has the words
-    sent = session.window.first_kept(session.interactions, session.window_start)
-    matches = ctx.sessions.search_session(params.query, before=sent, limit=5, floor=0)
+    first_sent = session.window.first_kept(session.interactions, session.window_start)
+    matches = ctx.sessions.search_session(params.query, before=first_sent, limit=5, floor=0)
     if not matches:
         newest = session.interactions
         matches = ctx.sessions.search_session(params.query, before=newest, limit=5, floor=0)

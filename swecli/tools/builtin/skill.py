@@ -47,11 +47,11 @@ def _plan(params: SkillParams, ctx: ToolContext) -> _SkillPlan:
 
 @tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))
 async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> ToolResult:
-    named = plan.skill
+    selected_skill = plan.skill
     name = one_line(params.file)
-    folder = named.file.resolve().parent
+    folder = selected_skill.file.resolve().parent
     try:
-        file = (named.file.parent / params.file).resolve()
+        file = (selected_skill.file.parent / params.file).resolve()
         if not file.is_relative_to(folder):
             raise ToolError(f"{name} is outside the skill's folder.")
         with open_regular(file) as opened:
@@ -62,8 +62,8 @@ async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> Tool
         raise ToolError(f"{name}: {reason}.") from error
     if len(data) > _MAX_BYTES or b"\0" in data:
         raise ToolError(f"{name} is not text of at most {_MAX_BYTES:,} bytes.")
-    if file == named.file.resolve():
-        problem = named.objection(data)
+    if file == selected_skill.file.resolve():
+        problem = selected_skill.objection(data)
         if problem:
             raise ToolError(f"{name} is not used: {problem}.")
 
@@ -72,7 +72,7 @@ async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> Tool
         head += f"; beside it: {', '.join(siblings[:_MAX_LISTED])}"
     if len(siblings) > _MAX_LISTED:
         head += f" and {len(siblings) - _MAX_LISTED} more"
-    text = fill_in(decode_text(data), named.variables)
+    text = fill_in(decode_text(data), selected_skill.variables)
     return ToolResult(True, f"[{head}]\n{text}", Display(title=str(file)))
 
 

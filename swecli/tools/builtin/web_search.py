@@ -29,7 +29,7 @@ class WebSearchParams(Params):
     query: str = Field(min_length=1, max_length=400, description="Words to search for.")
 
 
-class _Found(NamedTuple):
+class _SearchHit(NamedTuple):
     title: str
     url: str
     excerpt: str
@@ -79,7 +79,7 @@ async def web_search(params: WebSearchParams, ctx: ToolContext, plan: WebPlan) -
     return ToolResult(True, "\n".join([head, *rows]), Display(title=count, body="\n".join(rows)))
 
 
-def _results(value: Any) -> Iterator[_Found]:
+def _results(value: Any) -> Iterator[_SearchHit]:
     """Yield, in order, what looks like a result: an object with a title and a web address, wherever it stands."""
     if isinstance(value, list):
         for item in value:
@@ -89,7 +89,7 @@ def _results(value: Any) -> Iterator[_Found]:
         title = _first(value, _TITLES)
         if title and url.startswith(("http://", "https://")):
             excerpt = one_line(_first(value, _EXCERPTS), _MAX_EXCERPT)
-            yield _Found(one_line(title), one_line(url, 2000), excerpt)
+            yield _SearchHit(one_line(title), one_line(url, 2000), excerpt)
             return
         for item in value.values():
             yield from _results(item)

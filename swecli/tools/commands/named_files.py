@@ -32,20 +32,20 @@ def named_paths(root: Path, words: Iterable[str]) -> Iterator[Path]:
     workspace and in each folder that words name: `cd sub && ./build`, `make -C sub`. Of a command with thousands of
     words not all are looked up."""
     candidates = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
-    seen = {root.resolve()}
+    seen_paths = {root.resolve()}
     folders = [root.resolve()]
-    left = _MAX_LOOKUPS
+    lookups_left = _MAX_LOOKUPS
     # grows while it is gone through
     for folder in folders:
         for word in candidates:
             names = _expand(folder, word)
-            left -= len(names) if names == [word] else _LISTING
-            if left < 0:
+            lookups_left -= len(names) if names == [word] else _LISTING
+            if lookups_left < 0:
                 return
             for path in _existing(root, folder, names):
-                if path in seen:
+                if path in seen_paths:
                     continue
-                seen.add(path)
+                seen_paths.add(path)
                 if path.is_dir():
                     folders.append(path)
                 yield path

@@ -50,11 +50,11 @@ class _Form:
     summaries: frozenset[str] = frozenset()
     patches: frozenset[str] = frozenset()
 
-    def shows_contents(self, chosen: set[str]) -> bool:
+    def shows_contents(self, options: set[str]) -> bool:
         """Return whether git shows contents of files with the chosen options."""
         if self.patches:
-            return bool(self.patches & chosen)
-        return bool(self.summaries) and not self.summaries & chosen
+            return bool(self.patches & options)
+        return bool(self.summaries) and not self.summaries & options
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def why_not_reading(
 ) -> str:
     """Return why a command line may do more than read in the workspace, but for the commands that a rule has covered;
     "" if it does not."""
-    top = guard.root.resolve()
-    place = _Place(top, top, environ, guard)
+    real_root = guard.root.resolve()
+    place = _Place(real_root, real_root, environ, guard)
     commands = line.commands
     try:
         for index, command in enumerate(commands):
@@ -154,7 +154,7 @@ def _check(command: SimpleCommand, place: _Place) -> None:
     if form is None:
         raise _Doubt(f"{_short(name)} may do more than read")
     _check_program(command.words[0].text, place)
-    chosen, operands = _split(form, name, words)
+    options, operands = _split_options(form, name, words)
     is_open = any(operand.has_wildcard for operand in operands)
     if form.most is not None and (is_open or len(operands) > form.most):
         raise _Doubt(f"{name} may write if it has more than one argument")
@@ -166,14 +166,14 @@ def _check(command: SimpleCommand, place: _Place) -> None:
             operand.has_wildcard for operand in operands[:1]
         )
         paths = operands[1 if has_text else 0 :]
-        is_recursive = bool(form.recursive & chosen)
+        is_recursive = bool(form.recursive & options)
         check = place.check_tree if is_recursive else place.check_read
         for operand in paths:
             _check_operand(operand, check, place, is_revision=form.operands == "revisions")
         if is_recursive and not paths:
             check(".")
     if name.startswith("git "):
-        _check_git(name.removeprefix("git "), form, chosen, words, place)
+        _check_git(name.removeprefix("git "), form, options, words, place)
 
 
 def _name_form(command: SimpleCommand) -> tuple[str, Sequence[Word]]:
@@ -193,9 +193,9 @@ def has_plain_form(command: SimpleCommand) -> bool:
     return _name_form(command)[0] in _forms()
 
 
-def _split(form: _Form, name: str, words: Sequence[Word]) -> tuple[set[str], list[Word]]:
+def _split_options(form: _Form, name: str, words: Sequence[Word]) -> tuple[set[str], list[Word]]:
     """Return the options of a command, and its operands. Raises _Doubt for an option that its form does not have."""
-    chosen: set[str] = set()
+    options: set[str] = set()
     operands: list[Word] = []
     remaining = iter(words)
     only_operands = False
@@ -210,10 +210,10 @@ def _split(form: _Form, name: str, words: Sequence[Word]) -> tuple[set[str], lis
             operands.append(word)
         elif text == "--":
             only_operands = True
-            chosen.add("--")
+            options.add("--")
         else:
-            chosen.update(_read_option(form, name, text, remaining))
-    return chosen, operands
+            options.update(_read_option(form, name, text, remaining))
+    return options, operands
 
 
 def _read_option(form: _Form, name: str, text: str, following: Iterator[Word]) -> list[str]:
@@ -289,7 +289,7 @@ def _check_revision(text: str, place: _Place) -> None:
 
 
 def _check_git(
-    name: str, form: _Form, chosen: set[str], following: Sequence[Word], place: _Place
+    name: str, form: _Form, options: set[str], following: Sequence[Word], place: _Place
 ) -> None:
     """Refuse a command of git that may start a program, or shows a file that may not be read."""
     words = [word.text for word in following]
@@ -300,7 +300,7 @@ def _check_git(
     risk = find_program_risk(place.base, place.environ, diffs=has_diffs, work_tree=reads_files)
     if risk:
         raise _Doubt(risk)
-    shows_contents = form.shows_contents(chosen)
+    shows_contents = form.shows_contents(options)
     # what an object is a file's contents of, `git show` prints whole, whatever its options
     prints_objects = shows_contents or name == "show"
     if prints_objects and any(names_content(place.base, place.environ, word) for word in words):

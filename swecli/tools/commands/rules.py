@@ -134,10 +134,10 @@ def _readings(command: str, nesting: int = 0) -> Iterator[str]:
             for words in _without_options(texts[start:]):
                 yield " ".join(words)
                 name = words[0].rsplit("/", 1)[-1]
-                called = " ".join([name, *words[1:]])
-                yield called
+                command_text = " ".join([name, *words[1:]])
+                yield command_text
                 if name.startswith(_OF_GIT):
-                    yield called.replace("-", " ", 1)
+                    yield command_text.replace("-", " ", 1)
         if nesting < _MAX_NESTING and _reaches_shell(simple, line):
             for code in _codes(simple):
                 yield from _readings(code, nesting + 1)
@@ -232,12 +232,12 @@ def _is_open_to(command: SimpleCommand, patterns: Sequence[str]) -> bool:
     if command.program != "xargs":
         return False
     texts = [word.text.rsplit("/", 1)[-1] for word in command.words]
-    begun = [
+    command_starts = [
         " ".join(words)
         for start in range(1, len(texts))
         for words in _without_options(texts[start:])
     ]
-    return any(pattern.startswith(f"{text} ") for pattern in patterns for text in begun)
+    return any(pattern.startswith(f"{text} ") for pattern in patterns for text in command_starts)
 
 
 def _prints_words(command: SimpleCommand | None) -> bool:

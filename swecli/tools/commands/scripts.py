@@ -42,11 +42,11 @@ def digest_scripts(guard: Guard, command: str, environ: Mapping[str, str]) -> di
 def check_unchanged(before: Mapping[str, str], now: Mapping[str, str]) -> None:
     """Raise ToolError, which names the files, if one came, went or changed between two results of `digest_scripts`."""
     names = dict.fromkeys([*before, *now])
-    changed = [name for name in names if before.get(name) != now.get(name)]
-    if changed:
+    changed_names = [name for name in names if before.get(name) != now.get(name)]
+    if changed_names:
         raise ToolError(
             "A file that would be run, or given to what runs, changed after the command was approved: "
-            f"{one_line(', '.join(changed))}. Nothing ran."
+            f"{one_line(', '.join(changed_names))}. Nothing ran."
         )
 
 

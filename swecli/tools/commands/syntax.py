@@ -207,10 +207,10 @@ class _Reader:
 
     def _add_command(self, node: Node) -> None:
         words = []
-        given = ""
+        input_text = ""
         for child in node.children:
             if child.type in _REDIRECTIONS:
-                given = self._add_redirection(child) or given
+                input_text = self._add_redirection(child) or input_text
             elif child.type == "variable_assignment":
                 self._add_unsupported(child)
                 self._read_substitutions(child)
@@ -222,7 +222,7 @@ class _Reader:
         program = words[0]
         if not program.is_known or program.has_wildcard or "=" in program.text:
             self.problem = self.problem or "does not name its program by a plain word"
-        self.commands.append(SimpleCommand(tuple(words), self._operator, given))
+        self.commands.append(SimpleCommand(tuple(words), self._operator, input_text))
         self._operator = ";"
 
     def _add_lone_dash(self, node: Node) -> None:
@@ -293,9 +293,9 @@ class _Reader:
             return _SHLEX_ESCAPE.sub(r"\1", plain[1:-1])
         return _ESCAPE.sub(r"\1", plain)
 
-    def _read_substitutions(self, top: Node) -> None:
+    def _read_substitutions(self, root_node: Node) -> None:
         """Read the commands in the substitutions of a word or text."""
-        substitutions = [node for node in _nodes(top) if node.type.endswith("_substitution")]
+        substitutions = [node for node in _nodes(root_node) if node.type.endswith("_substitution")]
         for node in substitutions:
             inner = _text(node).lstrip("$<>").strip("`")
             line = _read(inner.removeprefix("(").removesuffix(")"), self._nesting + 1)
@@ -303,7 +303,7 @@ class _Reader:
             self.outputs += line.outputs
             self.inputs += line.inputs
             self.problem = self.problem or line.problem
-        for node in _nodes(top):
+        for node in _nodes(root_node):
             is_plain = node.type == "expansion" and node.named_child_count == 1
             if node.type == "expansion" and not (is_plain and len(node.children) == 3):
                 self._add_unsupported(node)  # ${name@P} runs what its value names
@@ -406,9 +406,9 @@ def _without_outputs(statement: Node) -> str:
     return text.decode()
 
 
-def _nodes(top: Node) -> Iterator[Node]:
+def _nodes(root_node: Node) -> Iterator[Node]:
     """Yield a node and all below it, in the order of the text."""
-    pending = [top]
+    pending = [root_node]
     while pending:
         node = pending.pop()
         yield node

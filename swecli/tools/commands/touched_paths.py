@@ -46,7 +46,7 @@ class TouchedPaths:
 
     denial: str = ""
     guard: str = ""
-    asked: list[str] = field(default_factory=list)
+    asked_paths: list[str] = field(default_factory=list)
 
     def add(self, path: str, reason: str, *, is_denied: bool = False) -> None:
         """Add a real path, or "" where it is not known which one."""
@@ -55,7 +55,7 @@ class TouchedPaths:
             return
         self.guard = self.guard or reason
         if path:
-            self.asked.append(path)
+            self.asked_paths.append(path)
 
 
 def find_touched_paths(
@@ -71,42 +71,44 @@ def find_touched_paths(
     `is_confined`: it will run in the sandbox, which hides files and keeps them as they are, whatever the command says.
     `may_write`: it will run where something can be written. Outside the workspace only secrets are looked at, and what
     rules name."""
-    touched = TouchedPaths()
+    touched_paths = TouchedPaths()
     if not why_uncovered(command, guard, environ):
-        return touched
+        return touched_paths
     guard = guard.without_border()
-    _add_words(touched, command, guard, is_confined=is_confined)
+    _add_words(touched_paths, command, guard, is_confined=is_confined)
     if len(command) > MAX_LENGTH:
-        return touched
+        return touched_paths
     if may_write:
-        _add_outputs(touched, command, guard, is_confined=is_confined)
+        _add_outputs(touched_paths, command, guard, is_confined=is_confined)
     for statement in split_statements(command):
         if not why_uncovered(statement.read_text, guard, environ):
             continue
-        _add_history(touched, statement.text, guard)
+        _add_history(touched_paths, statement.text, guard)
         if may_write:
-            _add_changes(touched, statement.read_text, guard, is_confined=is_confined)
-    return touched
+            _add_changes(touched_paths, statement.read_text, guard, is_confined=is_confined)
+    return touched_paths
 
 
-def _add_words(touched: TouchedPaths, command: str, guard: Guard, *, is_confined: bool) -> None:
+def _add_words(
+    touched_paths: TouchedPaths, command: str, guard: Guard, *, is_confined: bool
+) -> None:
     """Add what words name, if it may not be read."""
-    for path, access in _judged(guard, loose_words(command)):
+    for path, access in _judged_paths(guard, loose_words(command)):
         is_denied = access.read is Reading.HIDDEN
         # the sandbox hides it, and a word may be part of a message
         if access.read is not Reading.FREE and not (is_denied and is_confined):
-            touched.add(path, access.read_reason, is_denied=is_denied)
+            touched_paths.add(path, access.read_reason, is_denied=is_denied)
 
 
-def _judged(guard: Guard, words: Iterable[str]) -> Iterator[tuple[str, Access]]:
+def _judged_paths(guard: Guard, words: Iterable[str]) -> Iterator[tuple[str, Access]]:
     """Yield what words name, with the guard's answer, in any folder that they name. What is not there is yielded if a
     rule bars it, or it is protected."""
     root = guard.root
-    some = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
-    for path in named_paths(root, some):
+    first_words = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
+    for path in named_paths(root, first_words):
         name = relative_path(root, path)
         yield name, guard.judge(name)
-    for word in some:
+    for word in first_words:
         place = Path(word).expanduser() if word.startswith("~") else Path(word)
         with suppress(ToolError, RuntimeError):
             access = guard.access(str(place))
@@ -115,33 +117,35 @@ def _judged(guard: Guard, words: Iterable[str]) -> Iterator[tuple[str, Access]]:
                 yield relative_path(root, resolve_for_reading(root, str(place))), access
 
 
-def _add_outputs(touched: TouchedPaths, command: str, guard: Guard, *, is_confined: bool) -> None:
+def _add_outputs(
+    touched_paths: TouchedPaths, command: str, guard: Guard, *, is_confined: bool
+) -> None:
     """Add the files that output goes to, in any folder that the command enters or, where no sandbox holds it, names, if
     they may not be changed."""
     targets = read_command(command).outputs
     folders = [".", *_entered(command)]
     if targets and not is_confined:
-        named = named_paths(guard.root, loose_words(command))
-        folders += (relative_path(guard.root, path) for path in named)
+        command_paths = named_paths(guard.root, loose_words(command))
+        folders += (relative_path(guard.root, path) for path in command_paths)
     for target in targets:
         if re.search(r"[$`]", target) and not is_confined:
-            touched.add("", "writes to a file that only the shell knows")
+            touched_paths.add("", "writes to a file that only the shell knows")
         for folder in folders:
             with suppress(ToolError):
                 place = resolve_for_reading(guard.root, os.path.join(folder, target))  # noqa: PTH118
                 _add_output(
-                    touched, relative_path(guard.root, place), guard, is_confined=is_confined
+                    touched_paths, relative_path(guard.root, place), guard, is_confined=is_confined
                 )
 
 
-def _add_output(touched: TouchedPaths, path: str, guard: Guard, *, is_confined: bool) -> None:
+def _add_output(touched_paths: TouchedPaths, path: str, guard: Guard, *, is_confined: bool) -> None:
     access = guard.judge(path)
     if access.write is Writing.FREE:
         return
     is_denied = access.write is Writing.NEVER
     by_rule = guard.only_rules().judge(path).write is not Writing.FREE
     if by_rule or not (is_confined and _is_held(path, guard)):
-        touched.add(path, access.write_reason, is_denied=is_denied)
+        touched_paths.add(path, access.write_reason, is_denied=is_denied)
 
 
 def _is_held(path: str, guard: Guard) -> bool:
@@ -161,7 +165,7 @@ def _entered(command: str) -> Iterator[str]:
         yield folder
 
 
-def _add_history(touched: TouchedPaths, statement: str, guard: Guard) -> None:
+def _add_history(touched_paths: TouchedPaths, statement: str, guard: Guard) -> None:
     """Add a command of git that is not known to leave out what rules and ignore files name: no mount hides that in
     git's objects."""
     words = [*loose_words(statement)]
@@ -172,13 +176,15 @@ def _add_history(touched: TouchedPaths, statement: str, guard: Guard) -> None:
     showing = [sub for sub in subs if may_show_contents(sub)]
     if not showing:
         return
-    for path, access in _judged(guard, words):
+    for path, access in _judged_paths(guard, words):
         if access.read is Reading.HIDDEN:
-            touched.add(path, access.read_reason, is_denied=True)
-    touched.add("", " ".join(filter(None, ("git", showing[0], _SHOWS_HISTORY))))
+            touched_paths.add(path, access.read_reason, is_denied=True)
+    touched_paths.add("", " ".join(filter(None, ("git", showing[0], _SHOWS_HISTORY))))
 
 
-def _add_changes(touched: TouchedPaths, statement: str, guard: Guard, *, is_confined: bool) -> None:
+def _add_changes(
+    touched_paths: TouchedPaths, statement: str, guard: Guard, *, is_confined: bool
+) -> None:
     """Add what the words of a command name, if it may not be changed, or if it is a folder with something in it that
     rules bar. The sandbox keeps both as they are, and so only what a rule asks about has to be asked."""
     words = [*argument_words(statement)]
@@ -186,28 +192,28 @@ def _add_changes(touched: TouchedPaths, statement: str, guard: Guard, *, is_conf
         guard = guard.only_rules()
     elif any(sub == "config" for _, sub in _GIT.findall(statement)):
         words.append(_GIT_SETTINGS)
-    for path, access in _judged(guard, words):
+    for path, access in _judged_paths(guard, words):
         if access.write is Writing.ASK or (access.write is Writing.NEVER and not is_confined):
-            touched.add(path, access.write_reason)
+            touched_paths.add(path, access.write_reason)
     if is_confined or not guard.rules:
         return
     if has_unknown_words(statement):
-        touched.add("", "touches files that are not known in advance")
+        touched_paths.add("", "touches files that are not known in advance")
     for word in dict.fromkeys(words):
         with suppress(OSError, ValueError):
             folder = (guard.root / word).resolve()
             if word and folder.is_dir() and folder.is_relative_to(guard.root.resolve()):
-                _add_folder(touched, folder, guard)
+                _add_folder(touched_paths, folder, guard)
 
 
-def _add_folder(touched: TouchedPaths, folder: Path, guard: Guard) -> None:
+def _add_folder(touched_paths: TouchedPaths, folder: Path, guard: Guard) -> None:
     """Add a folder in which a rule bars something."""
     count = 0
     barred = guard.only_rules()
     for below, entries in walk(str(folder)):
         count += len(entries)
         if count > _MAX_ENTRIES:
-            touched.add("", "names a folder with too many files to look at each")
+            touched_paths.add("", "names a folder with too many files to look at each")
             return
         for entry in entries:
             name = relative_path(guard.root, Path(below) / entry.name)
@@ -216,5 +222,7 @@ def _add_folder(touched: TouchedPaths, folder: Path, guard: Guard) -> None:
             if reason:
                 place = write_name(relative_path(guard.root, folder))
                 is_denied = access.read is Reading.HIDDEN
-                touched.add(name, f"the command names {place}, where {reason}", is_denied=is_denied)
+                touched_paths.add(
+                    name, f"the command names {place}, where {reason}", is_denied=is_denied
+                )
                 return

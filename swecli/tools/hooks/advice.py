@@ -25,8 +25,8 @@ class Advice:
     @property
     def changed_parameters(self) -> JsonObject | None:
         """The arguments that the call is to have; None: its own."""
-        changed = self.answer.changed_input
-        return None if changed is None else self.call.changed(changed)
+        changed_input = self.answer.changed_input
+        return None if changed_input is None else self.call.with_changes(changed_input)
 
     def judge(self, verdict: PermissionVerdict) -> PermissionVerdict:
         """Return the decision on the call, from that of rules and mode."""
@@ -38,8 +38,10 @@ class Advice:
             case Verdict.DENY:
                 return PermissionVerdict("deny", "hook", f"a hook refuses this call: {reason}")
             case Verdict.ASK if not is_by_rule:
-                why = f"A hook asks for approval: {reason}".removesuffix(": ")
-                return verdict._replace(outcome="ask", by="hook", reason=why, exact_only=True)
+                explanation = f"A hook asks for approval: {reason}".removesuffix(": ")
+                return verdict._replace(
+                    outcome="ask", by="hook", reason=explanation, exact_only=True
+                )
             case Verdict.ALLOW if self._may_allow(verdict):
                 return PermissionVerdict("allow", "hook", "a hook allows it")
             case _:

@@ -97,8 +97,8 @@ def read_answer(hook: Hook, code: int, output: str, errors: str) -> Answer:
     if isinstance(value, dict):
         return _read_object(hook, value)
     if code:
-        said = one_line(errors) or "it printed no error"
-        return failed(hook, f"exit code {code}: {said}")
+        error_text = one_line(errors) or "it printed no error"
+        return failed(hook, f"exit code {code}: {error_text}")
     if problem:
         return failed(hook, problem)
     is_context = hook.event in _TEXT_IS_CONTEXT
@@ -124,8 +124,8 @@ def _read_object(hook: Hook, value: JsonObject) -> Answer:
     specific = value.get("hookSpecificOutput")
     if isinstance(specific, dict):
         if specific.get("hookEventName") != hook.event:
-            named = one_line(str(specific.get("hookEventName")), 40)
-            return failed(hook, f"its answer is for the event {named}")
+            event_name = one_line(str(specific.get("hookEventName")), 40)
+            return failed(hook, f"its answer is for the event {event_name}")
         answer = _read_specific(answer, specific)
     if answer.is_refusal and not answer.reason:
         answer = replace(answer, reason=message.strip() or _NO_REASON)
@@ -179,11 +179,11 @@ def _text(value: JsonObject, name: str) -> str:
 
 
 def _object(value: JsonObject, name: str) -> JsonObject | None:
-    found = value.get(name)
-    return found if isinstance(found, dict) else None
+    child = value.get(name)
+    return child if isinstance(child, dict) else None
 
 
 def _limited(text: str) -> str:
-    kept = HeadTail(*_LONGEST)
-    kept.add(text)
-    return kept.text()
+    excerpt = HeadTail(*_LONGEST)
+    excerpt.add(text)
+    return excerpt.text()

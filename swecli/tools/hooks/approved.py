@@ -116,8 +116,8 @@ class KnownHook:
         statements = [statement for text in texts for statement in split_statements(text)]
         words = [word for statement in statements for word in loose_words(statement.read_text)]
         root = self.root.resolve()
-        named = {path for folder in (root, self.cwd) for path in named_files(folder, words)}
-        return sorted(path.relative_to(root) for path in named)
+        script_paths = {path for folder in (root, self.cwd) for path in named_files(folder, words)}
+        return sorted(path.relative_to(root) for path in script_paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,29 +132,33 @@ def read_hooks(start: Start) -> KnownHooks:
     """Return the hooks of the user, his plug-ins and the project. Never raises for a file."""
     ledger = TrustLedger.find(start.paths)
     own_file = user_file(start)
-    own = _read(own_file, str(own_file))
-    known = [KnownHook(hook, "user", own_file.parent, own_file.parent, {}) for hook in own.hooks]
-    problems = [*own.problems]
+    user_hooks = _read(own_file, str(own_file))
+    hooks = [
+        KnownHook(hook, "user", own_file.parent, own_file.parent, {}) for hook in user_hooks.hooks
+    ]
+    problems = [*user_hooks.problems]
     for plugin in read_plugins(start.paths).plugins:
         for name, data in plugin.folder.hooks:
             file = parse_hooks(data, f"{plugin.name}: {name}")
-            known += [_of_plugin(hook, plugin) for hook in file.hooks]
+            hooks += [_of_plugin(hook, plugin) for hook in file.hooks]
             problems += file.problems
     root = project_root(start.cwd)
-    found: list[Hook] = []
+    project_hooks: list[Hook] = []
     for path in project_files(start):
         name = path.relative_to(root).as_posix()
         if path.exists() and not is_inside(path, root):
             problems.append(f"{name} is a link that leads out of the project")
             continue
         file = _read(path, name)
-        found += file.hooks
+        project_hooks += file.hooks
         problems += file.problems
-    if found:
+    if project_hooks:
         approved = ledger.trust_in(root).hooks
         cwd = start.cwd.resolve()
-        known += [KnownHook(hook, "project", root, cwd, approved) for hook in _each_once(found)]
-    return KnownHooks(tuple(known), tuple(problems))
+        hooks += [
+            KnownHook(hook, "project", root, cwd, approved) for hook in _each_once(project_hooks)
+        ]
+    return KnownHooks(tuple(hooks), tuple(problems))
 
 
 def _of_plugin(hook: Hook, plugin: Plugin) -> KnownHook:
@@ -177,11 +181,11 @@ def _read(file: Path, name: str) -> HookFile:
 
 def _each_once(hooks: list[Hook]) -> Iterator[Hook]:
     """Yield hooks without those that say the same as an earlier one, in another file."""
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     for hook in hooks:
         text = json.dumps(hook.to_json())
-        if text not in seen:
-            seen.add(text)
+        if text not in seen_texts:
+            seen_texts.add(text)
             yield hook
 
 

@@ -47,23 +47,23 @@ class ApprovedHooks:
 
     def read(self) -> None:
         """Read the files again. What cannot be used is told once."""
-        known = read_hooks(self.run.start)
-        asked: list[KnownHook] = []
-        off: list[HookState] = []
-        for one in known.hooks:
-            state = one.state
-            was_on = state is HookState.CHANGED and one.hook.name in self._were_on
+        known_hooks = read_hooks(self.run.start)
+        active_hooks: list[KnownHook] = []
+        inactive_states: list[HookState] = []
+        for known_hook in known_hooks.hooks:
+            state = known_hook.state
+            was_on = state is HookState.CHANGED and known_hook.hook.name in self._were_on
             if state is HookState.ON or was_on:
-                asked.append(one)
+                active_hooks.append(known_hook)
             else:
-                off.append(state)
-        self._hooks = tuple(asked)
-        self._were_on |= {one.hook.name for one in asked}
-        lines = [*known.problems]
+                inactive_states.append(state)
+        self._hooks = tuple(active_hooks)
+        self._were_on |= {known_hook.hook.name for known_hook in active_hooks}
+        lines = [*known_hooks.problems]
         for state in (HookState.NEW, HookState.CHANGED):
-            if count := off.count(state):
-                be = "is" if count == 1 else "are"
-                line = f"{pluralize(count, 'hook')} of this project {be} {state}, and not run"
+            if count := inactive_states.count(state):
+                verb = "is" if count == 1 else "are"
+                line = f"{pluralize(count, 'hook')} of this project {verb} {state}, and not run"
                 lines.append(f"{line}: {self._command} shows what there is")
         for line in lines:
             self._tell(line)
@@ -79,13 +79,13 @@ class ApprovedHooks:
 
     async def on_session_start(self, source: str) -> Answer:
         """Ask when a session begins or goes on in this run."""
-        given: JsonObject = {"source": source}
-        return await self._ask(HookEvent.SESSION_START, given, {source})
+        event_input: JsonObject = {"source": source}
+        return await self._ask(HookEvent.SESSION_START, event_input, {source})
 
     async def on_session_end(self, session: Session, reason: str) -> Answer:
         """Ask when a session is left."""
-        given: JsonObject = {"reason": reason}
-        return await self._ask(HookEvent.SESSION_END, given, {reason}, session=session)
+        event_input: JsonObject = {"reason": reason}
+        return await self._ask(HookEvent.SESSION_END, event_input, {reason}, session=session)
 
     async def on_prompt(self, prompt: str) -> Answer:
         """Ask before a message of the user is sent."""
@@ -119,16 +119,16 @@ class ApprovedHooks:
 
     async def before_stop(self, answer: str, *, is_continued: bool) -> Answer:
         """Ask when the model has answered without a call. `is_continued`: a hook has sent it on before."""
-        given: JsonObject = {
+        event_input: JsonObject = {
             "stop_hook_active": is_continued,
             "last_assistant_message": answer,
         }
-        return await self._ask(HookEvent.STOP, given)
+        return await self._ask(HookEvent.STOP, event_input)
 
-    async def before_summary(self, trigger: str, wish: str) -> Answer:
+    async def before_summary(self, trigger: str, user_request: str) -> Answer:
         """Ask before the conversation is replaced by a summary."""
-        given: JsonObject = {"trigger": trigger, "custom_instructions": wish}
-        return await self._ask(HookEvent.PRE_COMPACT, given, {trigger})
+        event_input: JsonObject = {"trigger": trigger, "custom_instructions": user_request}
+        return await self._ask(HookEvent.PRE_COMPACT, event_input, {trigger})
 
     def close(self) -> None:
         """Remove what was written for hooks."""
@@ -139,18 +139,18 @@ class ApprovedHooks:
     async def _ask_about(
         self, event: HookEvent, call: HookedCall, more: JsonObject | None = None
     ) -> Answer:
-        given: JsonObject = {
+        event_input: JsonObject = {
             "tool_name": call.name,
             "tool_input": call.input,
             "tool_use_id": call.id,
             **(more or {}),
         }
-        return await self._ask(event, given, call.names, call)
+        return await self._ask(event, event_input, call.names, call)
 
     async def _ask(
         self,
         event: HookEvent,
-        given: JsonObject,
+        event_input: JsonObject,
         names: Collection[str] | None = None,
         call: HookedCall | None = None,
         session: Session | None = None,
@@ -170,7 +170,7 @@ class ApprovedHooks:
             "cwd": str(run.start.cwd.resolve()),
             "permission_mode": _MODES[run.mode()],
             "hook_event_name": str(event),
-            **given,
+            **event_input,
         }
         place = Place(
             run.start.cwd.resolve(),
@@ -180,7 +180,9 @@ class ApprovedHooks:
             run.guard(),
         )
         answer = merge(
-            await _gather([self._ask_one(one, whole, place, transcript) for one in hooks])
+            await _gather(
+                [self._ask_one(known_hook, whole, place, transcript) for known_hook in hooks]
+            )
         )
         for line in (*answer.messages, *answer.problems):
             self.notices.append(line)
@@ -196,38 +198,42 @@ class ApprovedHooks:
             return None
 
     async def _ask_one(
-        self, known: KnownHook, given: JsonObject, place: Place, transcript: Path | None
+        self, known_hook: KnownHook, event_input: JsonObject, place: Place, transcript: Path | None
     ) -> Answer:
-        approval = known.approval
+        approval = known_hook.approval
         if approval.state is not HookState.ON:
-            return self._answer_for_changed(known)
-        return await run_program(known, given, place, outside=approval.outside, shown=transcript)
+            return self._answer_for_changed(known_hook)
+        return await run_program(
+            known_hook, event_input, place, outside=approval.outside, transcript=transcript
+        )
 
-    def _answer_for_changed(self, known: KnownHook) -> Answer:
+    def _answer_for_changed(self, known_hook: KnownHook) -> Answer:
         """Return the answer for a hook that has changed in this run."""
-        line = f"the hook {known.hook.name} has {HookState.CHANGED} ({self._command})"
+        line = f"the hook {known_hook.hook.name} has {HookState.CHANGED} ({self._command})"
         self._tell(line)
-        if known.hook.event is HookEvent.PRE_TOOL_USE:
+        if known_hook.hook.event is HookEvent.PRE_TOOL_USE:
             return Answer(Verdict.ASK, reason=line)
         return (
-            failed(known.hook, f"it has {HookState.CHANGED}") if known.hook.must_answer else SILENT
+            failed(known_hook.hook, f"it has {HookState.CHANGED}")
+            if known_hook.hook.must_answer
+            else SILENT
         )
 
     def _find(
         self, event: HookEvent, names: Collection[str] | None, call: HookedCall | None
     ) -> Sequence[KnownHook]:
         return [
-            one
-            for one in self._hooks
-            if one.hook.event is event
-            and (names is None or is_for(one.hook.matcher, names))
-            and (call is None or matches_condition(one.hook, call))
+            known_hook
+            for known_hook in self._hooks
+            if known_hook.hook.event is event
+            and (names is None or is_for(known_hook.hook.matcher, names))
+            and (call is None or matches_condition(known_hook.hook, call))
         ]
 
 
-async def _gather(asked: Sequence[Awaitable[Answer]]) -> list[Answer]:
+async def _gather(answers: Sequence[Awaitable[Answer]]) -> list[Answer]:
     """Wait for all answers; if this is cancelled, end them all before."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
+    tasks = [asyncio.ensure_future(answer) for answer in answers]
     try:
         return list(await asyncio.gather(*tasks))
     finally:

@@ -117,16 +117,16 @@ class Hooks:
         self._continuations += 1
         return decided.reason
 
-    async def before_summary(self, trigger: str, wish: str) -> str:
+    async def before_summary(self, trigger: str, user_request: str) -> str:
         """Ask before the conversation is replaced by a summary, on the user's wish ("manual") or for its length
         ("auto"). Returns what the summary is to focus on. Raises BadInput if a hook refuses it."""
         if self._approved is None or self._is_of_task:
-            return wish
-        answer = await self._approved.before_summary(trigger, wish)
+            return user_request
+        answer = await self._approved.before_summary(trigger, user_request)
         if answer.is_refusal:
             raise BadInput(f"A hook refuses the summary: {answer.reason}")
         self._was_summarised = True
-        return "\n".join(text for text in (wish, answer.context) if text)
+        return "\n".join(text for text in (user_request, answer.context) if text)
 
     async def end_session(self, reason: str) -> None:
         """Ask when the session is left whose beginning hooks were told of."""

@@ -44,25 +44,25 @@ class HookedCall:
     @property
     def input(self) -> JsonObject:
         """Its arguments for hooks."""
-        ours = self.parameters
+        own_parameters = self.parameters
         if self.tool.name == CALL:
-            return dict(ours.get("arguments") or {})
+            return dict(own_parameters.get("arguments") or {})
         table = _ARGUMENTS.get(self.tool.name, {})
         theirs: JsonObject = {}
-        for name, value in ours.items():
+        for name, value in own_parameters.items():
             argument = table.get(name)
             if argument is None:
                 theirs[name] = value
             else:
                 theirs[argument.name] = argument.to_theirs(value, self.ctx.root)
         if self.tool.name == "edit_file":
-            edits = [_edit_to_theirs(edit) for edit in ours.get("edits", ())]
+            edits = [_edit_to_theirs(edit) for edit in own_parameters.get("edits", ())]
             theirs |= edits[0] if len(edits) == 1 else {"edits": edits}
             if len(edits) == 1:
                 del theirs["edits"]
         return theirs
 
-    def changed(self, theirs: Mapping[str, Json]) -> JsonObject:
+    def with_changes(self, theirs: Mapping[str, Json]) -> JsonObject:
         """Return our arguments after a hook has changed its input to `theirs`; what that does not name is as it was."""
         if self.tool.name == CALL:
             return {**self.parameters, "arguments": dict(theirs)}
@@ -70,19 +70,19 @@ class HookedCall:
             argument.name: (name, argument)
             for name, argument in _ARGUMENTS.get(self.tool.name, {}).items()
         }
-        ours: JsonObject = {}
+        own_parameters: JsonObject = {}
         for name, value in theirs.items():
             if name in by_name:
                 our_name, argument = by_name[name]
-                ours[our_name] = argument.to_ours(value, self.ctx.root)
+                own_parameters[our_name] = argument.to_ours(value, self.ctx.root)
             elif name in self.tool.params.model_fields or name in self.parameters:
-                ours[name] = value
+                own_parameters[name] = value
         if self.tool.name == "edit_file":
             edits = theirs.get("edits") if self.name == _EDITS else [theirs]
-            ours["edits"] = (
+            own_parameters["edits"] = (
                 [_edit_to_ours(edit) for edit in edits] if isinstance(edits, list) else edits
             )
-        return {**self.parameters, **ours}
+        return {**self.parameters, **own_parameters}
 
 
 Conversion = Callable[[Json, Path], Json]
@@ -165,4 +165,4 @@ def _edit_to_theirs(edit: Json) -> Json:
 def _edit_to_ours(edit: Json) -> Json:
     if not isinstance(edit, dict):
         return edit
-    return {ours: edit[theirs] for ours, theirs in _OF_EDIT.items() if theirs in edit}
+    return {own_name: edit[theirs] for own_name, theirs in _OF_EDIT.items() if theirs in edit}

@@ -19,7 +19,7 @@ from swecli.tools.hooks.approved import KnownHook
 from swecli.tools.limits import excess
 from swecli.tools.plugin_data import make_data_folder
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.run_inside import More, run_inside
+from swecli.tools.run_inside import FurtherAccess, run_inside
 from swecli.tools.sandbox import Sandbox
 from swecli.values import dataclass
 
@@ -39,11 +39,16 @@ class Place:
 
 
 async def run_program(
-    known: KnownHook, given: JsonObject, place: Place, *, outside: bool, shown: Path | None
+    known_hook: KnownHook,
+    event_input: JsonObject,
+    place: Place,
+    *,
+    outside: bool,
+    transcript: Path | None,
 ) -> Answer:
     """Run a hook's program with its input, and return its answer: `outside` the sandbox, or where there is one in it,
-    with the file `shown` of the session's transcript. Raises CancelledError; nothing is left running then."""
-    hook = known.hook
+    with the file of the session's `transcript`. Raises CancelledError; nothing is left running then."""
+    hook = known_hook.hook
     if not outside and place.sandbox.refusal:
         return failed(hook, place.sandbox.refusal)
     output = bytearray()
@@ -54,11 +59,11 @@ async def run_program(
 
     try:
         with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
-            stdin.write(json.dumps(given).encode() + b"\n")
+            stdin.write(json.dumps(event_input).encode() + b"\n")
             stdin.seek(0)
             streams = _Streams(stdin.fileno(), take, stderr.fileno(), notes.append)
-            seen = None if outside else [*filter(None, (shown, *known.places))]
-            end = await _run(known, place, streams, seen)
+            readable_paths = None if outside else [*filter(None, (transcript, *known_hook.places))]
+            end = await _run(known_hook, place, streams, readable_paths)
             errors = _read_end(stderr)
     except (OSError, ToolError, ValueError) as error:
         return failed(hook, str(error))
@@ -79,21 +84,23 @@ class _Streams:
 
 
 async def _run(
-    known: KnownHook, place: Place, streams: _Streams, seen: Sequence[Path] | None
+    known_hook: KnownHook, place: Place, streams: _Streams, readable_paths: Sequence[Path] | None
 ) -> ProcessExit:
-    """Run the program of a hook. `seen` is what it reads outside the workspace if it runs in the sandbox; None: it does
-    not."""
-    hook = known.hook
+    """Run the program of a hook. `readable_paths` is what it reads outside the workspace if it runs in the sandbox;
+    None: it does not."""
+    hook = known_hook.hook
     env = child_environment(place.environ) | {"CLAUDE_PROJECT_DIR": str(place.project)}
-    more = More(shown=[*map(str, seen or ())])
-    if known.plugin is not None:
-        env |= known.plugin.environment
-        written = (make_data_folder(known.plugin),)
-        more = replace(more, network=known.plugin.approval.network, written=written)
+    access = FurtherAccess(readable=[*map(str, readable_paths or ())])
+    if known_hook.plugin is not None:
+        env |= known_hook.plugin.environment
+        writable_folders = (make_data_folder(known_hook.plugin),)
+        access = replace(
+            access, network=known_hook.plugin.approval.network, writable=writable_folders
+        )
     shell = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
     argv = [hook.command, *hook.args] if hook.args else [shell, "-c", hook.command]
     has_folder = place.cwd.is_dir()
-    if seen is not None and place.sandbox.is_active and has_folder:
+    if readable_paths is not None and place.sandbox.is_active and has_folder:
         return await run_inside(
             place.sandbox,
             place.guard,
@@ -103,7 +110,7 @@ async def _run(
             timeout=hook.time_limit,
             on_output=streams.on_output,
             on_note=streams.on_note,
-            more=more,
+            access=access,
             stdin=streams.stdin,
             stderr=streams.stderr,
         )

@@ -83,11 +83,11 @@ class ServerCalls:
             params: RootModel[dict[str, Json]], ctx: ToolContext, plan: ToolPlan
         ) -> ToolResult:
             specs = {spec.name: spec for spec in self._specs()}
-            found = [
+            schemas = [
                 spec.to_api()["function"] for spec in find_tools(_text(params, "query"), specs)
             ]
-            names = ", ".join(function["name"] for function in found)
-            return ToolResult(True, json.dumps(found, indent=1), Display(title=names))
+            names = ", ".join(function["name"] for function in schemas)
+            return ToolResult(True, json.dumps(schemas, indent=1), Display(title=names))
 
         return Tool(FIND, "", _any_arguments(), READ, run, plan, OFFER, FIND_SCHEMA)
 
@@ -108,7 +108,7 @@ class ServerCalls:
 def _calling_tool(tools: Mapping[str, Tool]) -> Tool:
     """Return the tool that calls another one, which is planned, permitted and run as if the model had named it."""
 
-    def named(params: RootModel[dict[str, Json]]) -> tuple[Tool, RootModel[dict[str, Json]]]:
+    def find_call(params: RootModel[dict[str, Json]]) -> tuple[Tool, RootModel[dict[str, Json]]]:
         name = _text(params, "name")
         if name not in tools:
             raise ToolError(f"There is no tool {one_line(name, 80)!r}. See {FIND}.")
@@ -118,13 +118,13 @@ def _calling_tool(tools: Mapping[str, Tool]) -> Tool:
         return tools[name], _any_arguments()(arguments)
 
     def plan(params: RootModel[dict[str, Json]], ctx: ToolContext) -> ToolPlan:
-        tool, arguments = named(params)
+        tool, arguments = find_call(params)
         return tool.plan(arguments, ctx)
 
     async def run(
         params: RootModel[dict[str, Json]], ctx: ToolContext, plan: ToolPlan
     ) -> ToolResult:
-        tool, arguments = named(params)
+        tool, arguments = find_call(params)
         return await tool.run(arguments, ctx, plan)
 
     return Tool(CALL, "", _any_arguments(), _MCP_PROGRAM, run, plan, OFFER, CALL_SCHEMA)

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 SECONDS_TO_CONNECT = 30.0  # Claude Code's MCP_TIMEOUT: npx and uvx may have to install first
 _MAX_PAGES = 100  # of a list of tools, as the official library's own limit
-_SAID = 300  # characters of what a server says in an error
+_MAX_ERROR = 300  # characters of what a server says in an error
 
 
 class Link(Protocol):
@@ -66,11 +66,11 @@ class Connection:
         # in a thread: the screen goes on meanwhile
         await asyncio.to_thread(import_module, "mcp")
         seconds = SECONDS_TO_CONNECT if seconds is None else seconds
-        ready = asyncio.get_running_loop().create_future()
-        self._owner = asyncio.create_task(self._own(ready, seconds))
+        opened = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._hold_open(opened, seconds))
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.shield(ready)
+                await asyncio.shield(opened)
         except TimeoutError:
             await self.close()
             raise ToolError(
@@ -83,7 +83,7 @@ class Connection:
             await self.close()
             raise self._fault(error) from error
 
-    async def _own(self, ready: asyncio.Future[None], seconds: float) -> None:
+    async def _hold_open(self, opened: asyncio.Future[None], seconds: float) -> None:
         """Hold the connection open until `close`."""
         # late: half a second and 35 MB, which only those who call a server wait for
         from mcp import Client
@@ -106,17 +106,17 @@ class Connection:
             )
             async with client:
                 self._client = client
-                if not ready.done():
-                    ready.set_result(None)
+                if not opened.done():
+                    opened.set_result(None)
                 await self._stop.wait()
         except Exception as error:  # noqa: BLE001  the boundary: `open` reports it, or the next call
-            if not ready.done():
-                ready.set_exception(error)
+            if not opened.done():
+                opened.set_exception(error)
             else:
                 _log.debug("the connection to %s ended", self.server, exc_info=True)
         finally:
-            if not ready.done():
-                ready.cancel()
+            if not opened.done():
+                opened.cancel()
 
     async def close(self) -> None:
         """End the connection, and the program of the server. At once, if it is not open yet."""
@@ -184,14 +184,14 @@ class Connection:
 
     def _fault(self, error: Exception) -> ToolError:
         """Return the error for the model and the user: why the server is gone, if it is, else what went wrong."""
-        why = self.link.problem or _cause_of(error)
-        return ToolError(f"The MCP server {self.server} failed: {one_line(why, _SAID)}.")
+        cause = self.link.problem or _cause_of(error)
+        return ToolError(f"The MCP server {self.server} failed: {one_line(cause, _MAX_ERROR)}.")
 
 
 def _usable_schema(schema: Mapping[str, Json]) -> dict[str, Json]:
     """Return a schema that providers accept."""
-    kept = {name: part for name, part in schema.items() if name != "$schema"}
-    return {**kept, "type": "object", "properties": kept.get("properties", {})}
+    plain_schema = {name: part for name, part in schema.items() if name != "$schema"}
+    return {**plain_schema, "type": "object", "properties": plain_schema.get("properties", {})}
 
 
 def _cause_of(error: BaseException) -> str:

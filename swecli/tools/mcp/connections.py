@@ -25,7 +25,7 @@ from swecli.tools.mcp.servers import Server
 from swecli.tools.mcp.service import Service
 from swecli.tools.own_programs import find_program
 from swecli.tools.plugin_data import make_data_folder
-from swecli.tools.run_inside import More
+from swecli.tools.run_inside import FurtherAccess
 from swecli.tools.sandbox import Sandbox
 from swecli.tools.toolchains import places_of
 from swecli.values import dataclass
@@ -59,11 +59,11 @@ def _program_of(
     argv = [os.path.expanduser(entry.command), *entry.args]  # noqa: PTH111  a command need not be a path
     if entry.cwd:
         argv = ["/bin/sh", "-c", _IN_FOLDER, "sh", entry.cwd, *argv]
-    env, written = entry.env, tuple[str, ...]()
+    env, writable_folders = entry.env, tuple[str, ...]()
     if server.plugin is not None:
         env = {**env, **server.plugin.environment}
         try:
-            written = (make_data_folder(server.plugin),)
+            writable_folders = (make_data_folder(server.plugin),)
         except OSError as error:
             raise ToolError(f"{server.plugin.data} cannot be made: {error.strerror}") from error
     return Program(
@@ -72,7 +72,7 @@ def _program_of(
         env=child_environment(start.environ),
         guard=guard,
         sandbox=sandbox if is_inside else None,
-        more=More(entry.network, env, shown_to(entry, start), written),
+        access=FurtherAccess(entry.network, env, shown_to(entry, start), writable_folders),
     )
 
 
@@ -88,13 +88,13 @@ def shown_to(entry: ServerEntry, start: Start) -> tuple[str, ...]:
     what lies beside it, and existing files and folders."""
     root = start.cwd.resolve()
     program = shutil.which(os.path.expanduser(entry.command), path=start.environ.get("PATH"))  # noqa: PTH111  as above
-    named = [Path(argument) for argument in entry.args if argument.startswith("/")]
+    absolute_paths = [Path(argument) for argument in entry.args if argument.startswith("/")]
     if program is not None:
-        named.insert(0, Path(program).absolute())
-    shown: set[Path] = set()
-    for path in named:
-        shown |= places_of(path, start.environ)
-    outside = (path for path in shown if not path.is_relative_to(root))
+        absolute_paths.insert(0, Path(program).absolute())
+    places: set[Path] = set()
+    for path in absolute_paths:
+        places |= places_of(path, start.environ)
+    outside = (path for path in places if not path.is_relative_to(root))
     return tuple(sorted(map(str, outside)))
 
 

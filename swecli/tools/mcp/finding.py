@@ -75,8 +75,10 @@ def find_tools(query: str, specs: Mapping[str, ToolSpec]) -> list[ToolSpec]:
     if query.strip() in specs:
         return [specs[query.strip()]]
     words = {word.lower() for word in _WORD.findall(query)}
-    counted = {name: _matches(words, spec) for name, spec in specs.items()}
-    best = sorted(filter(counted.get, counted), key=lambda name: (-counted[name], name))
+    match_counts = {name: _matches(words, spec) for name, spec in specs.items()}
+    best = sorted(
+        filter(match_counts.get, match_counts), key=lambda name: (-match_counts[name], name)
+    )
     if not best:
         raise ToolError(f"No tool has any of these words. The tools: {', '.join(specs)}.")
     return [specs[name] for name in best[:_MOST_FOUND]]

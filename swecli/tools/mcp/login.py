@@ -37,7 +37,7 @@ _CLIENT = "client"
 _TOKENS = "tokens"
 _EXPIRES = "expires"  # seconds since 1970
 _SERVER = "server"
-_DONE = (
+_LOGIN_PAGE = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
     b"You can close this page and go back to swecli.\n"
 )
@@ -131,15 +131,18 @@ def _make_login(
         redirect_uris=[AnyUrl(redirect)],
         token_endpoint_auth_method="none",
     )
-    waiting = (answer or _Answer()).wait
+    wait_for_answer = (answer or _Answer()).wait
     storage = _storage(store, entry.client, redirect)
-    login = OAuthClientProvider(entry.url, metadata, storage, open_page, waiting)
+    login = OAuthClientProvider(entry.url, metadata, storage, open_page, wait_for_answer)
     store.restore_server(login)
     return login
 
 
-def _storage(file: _TokenFile, given: RegisteredClient | None, redirect: str) -> TokenStorage:
-    """Return the file as the library wants it. `given`: the service gave the client out by hand, and registers none."""
+def _storage(
+    file: _TokenFile, given_client: RegisteredClient | None, redirect: str
+) -> TokenStorage:
+    """Return the file as the library wants it. `given_client`: the service gave the client out by hand, and registers
+    none."""
     # late: the library of the protocol
     from mcp.client.auth import TokenStorage
     from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
@@ -156,12 +159,14 @@ def _storage(file: _TokenFile, given: RegisteredClient | None, redirect: str) ->
             file.keep(_TOKENS, tokens.model_dump_json(exclude_none=True))
 
         async def get_client_info(self) -> OAuthClientInformationFull | None:
-            if given is not None:
+            if given_client is not None:
                 return OAuthClientInformationFull(
-                    client_id=given.client_id,
-                    client_secret=given.secret or None,
+                    client_id=given_client.client_id,
+                    client_secret=given_client.secret or None,
                     redirect_uris=[AnyUrl(redirect)],
-                    token_endpoint_auth_method="client_secret_basic" if given.secret else "none",
+                    token_endpoint_auth_method="client_secret_basic"
+                    if given_client.secret
+                    else "none",
                 )
             client = file.read().get(_CLIENT)
             return None if client is None else OAuthClientInformationFull.model_validate(client)
@@ -186,7 +191,7 @@ class _Answer:
             parts = urlsplit(path[0] if path else "")
             if parts.path == "/callback":
                 self._came.put_nowait(parse_qs(parts.query))
-            writer.write(_DONE)
+            writer.write(_LOGIN_PAGE)
             await writer.drain()
         except (OSError, ValueError, TimeoutError):
             pass  # not the browser
@@ -200,8 +205,8 @@ class _Answer:
 
         query = await self._came.get()
         if "code" not in query:
-            why = query.get("error_description", query.get("error", ["no code"]))[0]
-            raise ToolError(f"the login was refused: {one_line(why, 200)}")
+            cause = query.get("error_description", query.get("error", ["no code"]))[0]
+            raise ToolError(f"the login was refused: {one_line(cause, 200)}")
         state, issuer = query.get("state", [None])[0], query.get("iss", [None])[0]
         return AuthorizationCodeResult(code=query["code"][0], state=state, iss=issuer)
 
@@ -212,7 +217,7 @@ class _TokenFile:
 
     def __init__(self, file: Path, *, is_new: bool = False) -> None:
         self._file = file
-        self._held: JsonObject | None = {} if is_new else None
+        self._entries: JsonObject | None = {} if is_new else None
 
     @property
     def has_tokens(self) -> bool:
@@ -220,8 +225,8 @@ class _TokenFile:
 
     def read(self) -> JsonObject:
         """Return what the file holds. Raises ToolError if it is not the user's alone, or damaged."""
-        if self._held is not None:
-            return self._held
+        if self._entries is not None:
+            return self._entries
         try:
             with self._file.open("rb") as file:
                 state = os.fstat(file.fileno())
@@ -229,22 +234,22 @@ class _TokenFile:
                     raise ToolError(
                         f"Others can read the tokens in {self._file}: they are not used. Run chmod 600 on it."
                     )
-                held = json.loads(file.read())
+                entries = json.loads(file.read())
         except (OSError, ValueError) as error:
             raise ToolError(f"The tokens in {self._file} cannot be read: log in again.") from error
-        if not isinstance(held, dict):
+        if not isinstance(entries, dict):
             raise ToolError(f"The tokens in {self._file} cannot be read: log in again.")
-        self._held = held
-        return held
+        self._entries = entries
+        return entries
 
     def keep(self, key: str, value: str) -> None:
         """Write a value, which is JSON, beside the others. Raises OSError."""
-        held = {**self.read(), key: json.loads(value)}
+        entries = {**self.read(), key: json.loads(value)}
         # a file that others can read is replaced, since its mode would be kept
         if self._file.exists() and self._file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             self._file.unlink()
-        write_file(self._file, json.dumps(held))
-        self._held = held
+        write_file(self._file, json.dumps(entries))
+        self._entries = entries
 
     def keep_server(self, login: OAuthClientProvider) -> None:
         """Keep what the library found out of the server that gives tokens, and would have to find again."""
@@ -257,7 +262,7 @@ class _TokenFile:
         # late: the library of the protocol
         from mcp.shared.auth import OAuthMetadata
 
-        held = self.read()
-        login.context.token_expiry_time = held.get(_EXPIRES)
-        if _SERVER in held:
-            login.context.oauth_metadata = OAuthMetadata.model_validate(held[_SERVER])
+        entries = self.read()
+        login.context.token_expiry_time = entries.get(_EXPIRES)
+        if _SERVER in entries:
+            login.context.oauth_metadata = OAuthMetadata.model_validate(entries[_SERVER])

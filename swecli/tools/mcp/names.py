@@ -31,20 +31,22 @@ def subject_of(server: str, tool: str) -> str:
 def name_tools(server: str, tools: Iterable[str]) -> dict[str, str]:
     """Return the name for the model of each tool of a server, which providers accept and no other has. It depends on
     nothing but the names themselves."""
-    named: dict[str, str] = {}
-    taken: set[str] = set()
+    names_by_tool: dict[str, str] = {}
+    taken_names: set[str] = set()
     for tool in sorted(set(tools)):
         clean = re.sub(r"[^A-Za-z0-9_-]", "_", tool)
         name = PREFIX + subject_of(server, clean)
-        if len(name) > _LONGEST or name in taken:
+        if len(name) > _LONGEST or name in taken_names:
             digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
             name = f"{name[: _LONGEST - _DIGEST - 1]}_{digest}"
-        taken.add(name)
-        named[tool] = name
-    return named
+        taken_names.add(name)
+        names_by_tool[tool] = name
+    return names_by_tool
 
 
-def describe_renamed(server: str, named: dict[str, str]) -> list[str]:
+def describe_renamed(server: str, names_by_tool: dict[str, str]) -> list[str]:
     """Return a line for each tool whose name for the model is not its own, with both."""
-    usual = {tool: PREFIX + subject_of(server, tool) for tool in named}
-    return [f"{tool!r} is called {name}" for tool, name in named.items() if name != usual[tool]]
+    usual = {tool: PREFIX + subject_of(server, tool) for tool in names_by_tool}
+    return [
+        f"{tool!r} is called {name}" for tool, name in names_by_tool.items() if name != usual[tool]
+    ]

@@ -40,7 +40,7 @@ class ServerTools:
 
     def specs(self) -> list[ToolSpec]:
         """Return the specifications of all approved tools."""
-        return [one.spec for one in self._offered()]
+        return [entry.spec for entry in self._offered()]
 
     def tools(self) -> dict[str, Tool]:
         """Return all approved tools by name, and if there are any those that find and call them."""
@@ -74,8 +74,8 @@ class ServerTools:
         for server in self.servers.by_name.values():
             if server.approved is None or server.state is not ServerState.APPROVED:
                 continue
-            named = name_tools(server.name, server.approved.tools)
-            for remote_name, name in named.items():
+            names_by_tool = name_tools(server.name, server.approved.tools)
+            for remote_name, name in names_by_tool.items():
                 yield OfferedTool(name, server, server.approved.tools[remote_name])
 
 

@@ -16,7 +16,7 @@ from swecli.text import CONTROL_SEQUENCE, one_line
 from swecli.tools.guard import Guard
 from swecli.tools.jobs import Watch
 from swecli.tools.processes import ProcessExit, run_group
-from swecli.tools.run_inside import OWN_ERRORS, TRIES, More, run_inside
+from swecli.tools.run_inside import OWN_ERRORS, TRIES, FurtherAccess, run_inside
 from swecli.tools.sandbox import Sandbox
 from swecli.values import dataclass
 
@@ -32,7 +32,7 @@ _SECONDS_TO_END = 2.0  # after the end of its input, as the official library giv
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How a server's program is started. `sandbox` is None if it runs outside; `more` is what its entry lets
+    """How a server's program is started. `sandbox` is None if it runs outside; `access` is what its entry lets
     it do in it, and the variables that the entry gives it."""
 
     argv: Sequence[str]
@@ -40,7 +40,7 @@ class Program:
     env: Mapping[str, str]
     guard: Guard
     sandbox: Sandbox | None
-    more: More
+    access: FurtherAccess
 
 
 class Pipes:
@@ -104,7 +104,7 @@ class Pipes:
             return await run_group(
                 program.argv,
                 cwd=program.cwd,
-                env={**program.env, **program.more.env},
+                env={**program.env, **program.access.env},
                 timeout=None,
                 on_output=self._take,
                 stdin=stdin,
@@ -127,7 +127,7 @@ class Pipes:
             "workspace",
             program.argv,
             env=program.env,
-            more=replace(program.more, commits=True),
+            access=replace(program.access, commits=True),
             on_note=self.notes.append,
             timeout=None,
             on_output=self._take,
@@ -193,28 +193,28 @@ class Pipes:
 
     def _last_words(self) -> str:
         """Return the last line of standard error behind a colon, "" if there is none."""
-        said = CONTROL_SEQUENCE.sub("", self._errors.decode("utf-8", "replace")).strip()
-        return f": {one_line(said.splitlines()[-1], 200)}" if said else ""
+        error_output = CONTROL_SEQUENCE.sub("", self._errors.decode("utf-8", "replace")).strip()
+        return f": {one_line(error_output.splitlines()[-1], 200)}" if error_output else ""
 
 
 class _Tail(asyncio.Protocol):
     """Keeps the end of what is read."""
 
-    def __init__(self, kept: bytearray) -> None:
-        self._kept = kept
+    def __init__(self, buffer: bytearray) -> None:
+        self._buffer = buffer
 
     def data_received(self, data: bytes) -> None:
-        self._kept += data
-        del self._kept[:-_MAX_ERRORS]
+        self._buffer += data
+        del self._buffer[:-_MAX_ERRORS]
 
 
 async def _writable(descriptor: int) -> None:
     """Wait until a pipe takes more."""
     loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_writer(descriptor, ready.set)
+    writable = asyncio.Event()
+    loop.add_writer(descriptor, writable.set)
     try:
-        await ready.wait()
+        await writable.wait()
     finally:
         with suppress(OSError):
             loop.remove_writer(descriptor)

@@ -79,11 +79,11 @@ class Servers:
 def read_servers(start: Start) -> Servers:
     """Return the servers of the user, his plug-ins, and the project, if its file is trusted as it is. A name that
     several have is the first's: permission rules of the user name his server. Never raises for a file."""
-    own = _read_user_file(start)
+    user_entries = _read_user_file(start)
     shared = _read_project_file(start)
     ledger = TrustLedger.find(start.paths)
-    by_name = dict(_approved(own, "user", ledger.trust_in(start.paths.config)))
-    problems = [*own.problems, *shared.problems]
+    by_name = dict(_approved(user_entries, "user", ledger.trust_in(start.paths.config)))
+    problems = [*user_entries.problems, *shared.problems]
     in_plugins = ledger.trust_in(plugins_folder(start.paths))
     for plugin in _read_plugins(start):
         problems += [f"{plugin.name}: {line}" for line in plugin.folder.servers.problems]

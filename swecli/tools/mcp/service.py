@@ -32,10 +32,10 @@ class Service:
         self._url = url
         self._headers = headers
 
-    def fail(self, why: str) -> ToolError:
+    def fail(self, reason: str) -> ToolError:
         """Note why the connection ends, since the library says only that it did, and return the error to raise."""
-        self.problem = why
-        return ToolError(why)
+        self.problem = reason
+        return ToolError(reason)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[TransportStreams]:

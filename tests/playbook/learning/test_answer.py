@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from swecli.playbook.learning.answer import Asked, ExchangeAnswer, read_answer
+from swecli.playbook.learning.answer import ExchangeAnswer, ReflectionScope, read_answer
 
 
 def lesson(text: str = "", quote: str = "", **links: str) -> dict[str, Any]:
     return {"text": text, "quote": quote, "kind": "fact", **links}
 
 
-ASKED = Asked({4: ["P-1", "P-2", "P-3", "P-4"]}, ["P-7"])
+ASKED = ReflectionScope({4: ["P-1", "P-2", "P-3", "P-4"]}, ["P-7"])
 
 
 def read(**answer: Any) -> ExchangeAnswer:
@@ -55,7 +55,7 @@ def test_at_most_three_lessons_and_two_replacements_are_taken() -> None:
 
 def test_dropped_items_of_a_reflector_answer_after_the_first_five_are_one_line() -> None:
     tags = [{"id": f"P-{number}", "effect": "helped"} for number in range(1, 700)]
-    found, _ = read_answer(json.dumps({"strategies": tags}), Asked({1: ["P-1"]}))
+    found, _ = read_answer(json.dumps({"strategies": tags}), ReflectionScope({1: ["P-1"]}))
     answer = found[1]
     assert [*answer.effects] == ["P-1"]
     assert answer.losses[5:] == ["693 more items were dropped"]

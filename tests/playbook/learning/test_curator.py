@@ -62,7 +62,7 @@ async def turn(runtime: Runtime, query: str) -> None:
     await run_turn(runtime, query, learn=False)
     runtime.learning.after_turn()
     number = runtime.sessions.session.interactions
-    await runtime.learning.reflect(number, asked=True, ended=True)
+    await runtime.learning.reflect(number, is_requested=True, has_ended=True)
 
 
 def bullets_of(runtime: Runtime) -> dict[str, Bullet]:
@@ -211,7 +211,7 @@ async def test_a_reflector_does_not_narrow_what_holds_in_all_projects(
     await run_turn(runtime, EVERYWHERE, learn=False)
     await remember_everywhere(runtime)
     runtime.learning.after_turn()
-    await runtime.learning.reflect(1, asked=True, ended=True)
+    await runtime.learning.reflect(1, is_requested=True, has_ended=True)
     assert [(one.id, one.scope) for one in bullets_of(runtime).values()] == [("P-1", "user")]
 
 
@@ -237,7 +237,7 @@ async def test_a_mark_about_all_projects_is_asked_about_with_its_words() -> None
     runtime = Script(["Long."], lesson(text, text, scope="user")).make_runtime()
     await run_turn(runtime, "explain it", learn=False)
     await runtime.learning.mark(False, why)
-    await runtime.learning.reflect(1, asked=True)
+    await runtime.learning.reflect(1, is_requested=True)
     [asked] = runtime.learning.pop_restated()
     assert (asked.bullet.scope, asked.words) == ("user", text)
     perform(runtime, "review", [asked.bullet.id, "use"])
@@ -280,7 +280,7 @@ async def test_five_rules_in_one_message_are_all_asked_about() -> None:
 async def test_a_reflection_names_what_it_asks_about_with_the_users_words() -> None:
     runtime = Script([], lesson("Indent with blanks", "use blanks, no tabs")).make_runtime()
     await run_turn(runtime, "use blanks, no tabs", learn=False)
-    [event] = await runtime.learning.reflect(1, asked=True, ended=True)
+    [event] = await runtime.learning.reflect(1, is_requested=True, has_ended=True)
     assert '? Indent with blanks (you wrote: "use blanks, no tabs")' in getattr(event, "lines", ())
 
 
@@ -304,7 +304,7 @@ def make_learning_runtime() -> Runtime:
 async def see_the_line_again(runtime: Runtime) -> str:
     """Run a turn in which the line is printed, reflect on it, and return the state of the lesson."""
     await run_turn(runtime, "commit it", learn=False)
-    await runtime.learning.learn(asked=True)
+    await runtime.learning.learn(is_requested=True)
     [bullet] = runtime.sessions.session.playbook.bullets.values()
     return bullet.state
 

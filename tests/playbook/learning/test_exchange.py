@@ -45,7 +45,7 @@ async def exchange(runtime: Runtime, query: str) -> list[str]:
     """Run a turn, then reflect on those that it is the reaction to, as the prompt does. Returns the lines."""
     await run_turn(runtime, query, learn=False)
     events = [*runtime.learning.after_turn().events]
-    events += await runtime.learning.reflect(*runtime.learning.due())
+    events += await runtime.learning.reflect(*runtime.learning.due_turns())
     return [line for event in events for line in getattr(event, "lines", ())]
 
 
@@ -90,7 +90,7 @@ async def test_refusals_and_marks_are_reactions_and_the_exchange_before_is_summe
     await exchange(runtime, "ship it")
     await runtime.learning.mark(False, "you did not ask")
     assert runtime.learning.due_after_mark(False, "you did not ask") == [2]
-    await runtime.learning.reflect(2, asked=True)
+    await runtime.learning.reflect(2, is_requested=True)
     one = reflector.asked[-1]["exchanges"][0]
     assert [(r["kind"], r["text"]) for r in one["reactions"]] == [
         ("refusal", "we deploy from CI only"),
@@ -111,7 +111,7 @@ async def test_several_waiting_exchanges_are_one_request_and_one_line() -> None:
     teach(runtime, "Answers are short")
     await run_turn(runtime, "one", learn=False)
     await run_turn(runtime, "two", learn=False)
-    [event] = await runtime.learning.reflect(1, 2, asked=True, ended=True)
+    [event] = await runtime.learning.reflect(1, 2, is_requested=True, has_ended=True)
     assert isinstance(event, PlaybookUpdated)
     assert event.describe() == "T2: T1: P-1 helped · P-1 ignored"
     [question] = reflector.asked
@@ -367,7 +367,7 @@ async def test_an_answer_about_a_turn_that_was_undone_meanwhile_teaches_nothing(
     runtime = Reflector(["Ok.", "Again."], learned).make_runtime()
     await run_turn(runtime, f"note: {RULE}", learn=False)
     runtime.learning.after_turn()
-    reflecting = asyncio.ensure_future(runtime.learning.reflect(1, asked=True))
+    reflecting = asyncio.ensure_future(runtime.learning.reflect(1, is_requested=True))
     await asyncio.sleep(0)
     history = runtime.history
     assert history is not None

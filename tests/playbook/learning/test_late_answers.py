@@ -42,7 +42,9 @@ async def test_a_strategy_edited_during_a_reflection_keeps_the_edit_and_gets_no_
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
     part = runtime.learning.after_turn()
-    reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
+    reflecting = asyncio.ensure_future(
+        runtime.learning.reflect(part.interaction, is_requested=True)
+    )
     await asyncio.sleep(0)
     perform(runtime, "edit", ["P-1", "Answers", "are", "long"])
     await reflecting
@@ -55,7 +57,9 @@ async def test_a_strategy_removed_during_a_reflection_stays_removed_until_undo()
     await run_turn(runtime, "remember that answers are short")
     await run_turn(runtime, "hello", learn=False)
     part = runtime.learning.after_turn()
-    reflecting = asyncio.ensure_future(runtime.learning.reflect(part.interaction, asked=True))
+    reflecting = asyncio.ensure_future(
+        runtime.learning.reflect(part.interaction, is_requested=True)
+    )
     await asyncio.sleep(0)
     perform(runtime, "remove", ["P-1"])
     assert not any(isinstance(event, ReflectionFailed) for event in await reflecting)

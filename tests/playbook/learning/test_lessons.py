@@ -523,7 +523,7 @@ async def test_what_a_model_will_read_is_left_to_it_and_it_is_asked_if_nothing_c
     await run_turn(runtime, "remember that the tests run with tox", learn=False)
     runtime.learning.after_turn()
     assert bullet_states(runtime) == []
-    await runtime.learning.reflect(1, ended=True)
+    await runtime.learning.reflect(1, has_ended=True)
     purposes = [request.purpose for request in runtime.agent.model.requests]  # type: ignore[attr-defined]
     assert purposes == ["turn", "reflect"]
 

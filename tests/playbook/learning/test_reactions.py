@@ -47,7 +47,7 @@ async def exchanges(runtime: Runtime, *queries: str) -> None:
     for query in queries:
         await run_turn(runtime, query, learn=False)
         runtime.learning.after_turn()
-        await runtime.learning.reflect(*runtime.learning.due(), asked=True)
+        await runtime.learning.reflect(*runtime.learning.due_turns(), is_requested=True)
 
 
 def lesson(text: str, quote: str, **links: str) -> dict[str, Any]:

@@ -109,7 +109,7 @@ async def test_tags_of_a_model_count_once_per_turn_for_every_bullet_shown() -> N
     teach(runtime, "one thing", "other thing")
     await run_turn(runtime, "hello")
     assert (find_bullet(runtime, "P-1").harmful, find_bullet(runtime, "P-2").helpful) == (1, 1)
-    await runtime.learning.learn(1, asked=True)
+    await runtime.learning.learn(1, is_requested=True)
     assert find_bullet(runtime, "P-1").harmful == 1, (
         "one tag a turn, however often it is reflected on"
     )
@@ -449,7 +449,7 @@ async def test_the_reflector_reads_the_reason_and_the_words_of_marks_and_refusal
         "user",
     )
     await runtime.learning.mark(False, "that was not what I asked for")
-    await runtime.learning.learn(asked=True)
+    await runtime.learning.learn(is_requested=True)
     assert asked[0]["outcome"] == "bad: you refused make deploy: we never deploy by hand: use CI"
     refused = asked[0]["reactions"][0]
     assert (refused["kind"], refused["text"]) == ("refusal", "we never deploy by hand: use CI")

@@ -64,13 +64,13 @@ ANSWERS: dict[str, tuple[str, int, bool]] = {
 def test_what_follows_the_schema_is_extracted_and_what_does_not_is_reported(name: str) -> None:
     text, count, loss = ANSWERS[name]
     found = extract(ModelReply(text), 3)
-    assert (len(found.findings), bool(found.lost)) == (count, loss), found.lost
+    assert (len(found.findings), bool(found.losses)) == (count, loss), found.losses
     assert all(0 <= finding.line <= MAX_LINE and finding.loop == 3 for finding in found.findings)
     assert all(finding.message.isprintable() for finding in found.findings)
 
 
 def test_a_lost_entry_is_named_with_what_is_wrong() -> None:
-    [line] = extract(ModelReply(json.dumps(finding_row(line="17")))).lost
+    [line] = extract(ModelReply(json.dumps(finding_row(line="17")))).losses
     assert line.startswith("an entry cannot be used, $.line: '17' is not of type 'integer': {")
 
 
@@ -114,7 +114,7 @@ def test_a_report_call_is_read_and_a_malformed_one_is_reported() -> None:
     other = ToolCall("c3", "read_file", {"path": "a.py", "line": 3})
     found = extract(ModelReply(calls=[good, bad, other], malformed={"c2": "no JSON"}))
     assert len(found.findings) == 1
-    assert found.lost == ["a call of report_findings could not be read: no JSON"]
+    assert found.losses == ["a call of report_findings could not be read: no JSON"]
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]\",:'`\n\\ab1-/#*"), max_size=120))

@@ -71,7 +71,7 @@ def actions(manager: SessionManager) -> dict[str, Callable[[], object]]:
         ),
         "read_result": lambda: manager.read_result("new"),
         "apply": lambda: manager.playbook.apply(delta, session),
-        "finish": lambda: manager.finish_interaction("done", shown=["P-1"], cited=["P-1"]),
+        "finish": lambda: manager.finish_interaction("done", shown_names=["P-1"], cited=["P-1"]),
         "pending": lambda: manager.turns.pending(),
         "totals": lambda: manager.totals(),
         "list": lambda: manager.catalog.list_sessions("/p"),

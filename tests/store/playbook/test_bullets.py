@@ -20,7 +20,7 @@ def session(manager: SessionManager) -> Session:
     manager.playbook.apply(Delta("start", ops, "user"), session)
     for query in "ab":
         manager.begin_interaction(query)
-        manager.finish_interaction("done", shown=["P-1", "P-2"])
+        manager.finish_interaction("done", shown_names=["P-1", "P-2"])
     return session
 
 

@@ -34,7 +34,7 @@ class Project:
         """Store a verdict on a turn (0: a new one), with a change that can be undone."""
         if not turn:
             self.manager.begin_interaction("go")
-            self.manager.finish_interaction("done", shown=["P-1"])
+            self.manager.finish_interaction("done", shown_names=["P-1"])
             self._turns += 1
         verdict = Verdict("P-1", kind, TAG_OF[effect], "m", "", effect=effect)  # type: ignore[arg-type]
         number = turn or self._turns

@@ -36,7 +36,7 @@ def export_session() -> dict[str, Any]:
     call.result, call.duration_ms, call.approved = "text", 5, True
     manager.record_call(call)
     manager.append(ChatMessage(Role.ASSISTANT, "It says.", tokens=3))
-    manager.finish_interaction("done", shown=["P-1"], cited=["P-1"])
+    manager.finish_interaction("done", shown_names=["P-1"], cited=["P-1"])
     mark(manager, 1, "good", "right")
     manager.begin_interaction("again")
     manager.append(ChatMessage(Role.ASSISTANT, "hal", status="partial"))
@@ -101,7 +101,7 @@ def store_rich_session() -> SessionManager:
             manager.record_request(
                 RequestRecord("m/x", "turn", number, 1, usage, 0.5, 7, {"counted": 4011})
             )
-            manager.finish_interaction("done", shown=[own, "P-99"], cited=[own])
+            manager.finish_interaction("done", shown_names=[own, "P-99"], cited=[own])
             with manager.database.transaction() as db:
                 TurnRow.record(db, session.id, number, topic="tests")
             manager.context.keep(session, [RetainedFact("request", "1", "do it", number)])

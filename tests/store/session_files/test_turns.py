@@ -33,7 +33,7 @@ def store_turns() -> SessionManager:
     add(manager, "only here", scope="session")
     for number in (1, 2):
         manager.begin_interaction(f"question {number}")
-        manager.finish_interaction("done", shown=["P-1", "P-3"], cited=["P-1", "P-3"])
+        manager.finish_interaction("done", shown_names=["P-1", "P-3"], cited=["P-1", "P-3"])
         known: dict[str, Any] = {"weight": 1.0, "signal": "check", "topic": "make check"}
         with manager.database.transaction() as db:
             TurnRow.record(db, session.id, number, good=number == 1, **known)

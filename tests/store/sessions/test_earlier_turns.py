@@ -125,7 +125,7 @@ def test_without_a_minimum_score_any_word_matches_and_the_best_come_first(
     session: SessionManager,
 ) -> None:
     [one] = session.search_session("zebra", floor=0)
-    assert (one.interaction, one.excerpts[0].where) == (20, "query")
+    assert (one.interaction, one.excerpts[0].place) == (20, "query")
     assert len(session.search_session("heron uploads zebra", floor=0, limit=2)) == 2
 
 

@@ -74,7 +74,7 @@ def test_a_call_reads_as_one_of_claude_code_and_back(
 ) -> None:
     call = _call(tool, **ours)
     assert (call.name, call.input) == (name, theirs)
-    changed = call.changed(theirs)
+    changed = call.with_changes(theirs)
     if "edits" in changed:
         changed["edits"] = [
             {k: v for k, v in edit.items() if k in _EDIT} for edit in changed["edits"]
@@ -92,7 +92,7 @@ def test_a_remote_tool_that_is_offered_by_its_name_has_that_name() -> None:
     given = {"name": "mcp__time__now", "arguments": {"zone": "UTC"}}
     hooked = HookedCall("call_1", tool, given, ToolPlan(""), ToolContext(_ROOT))
     assert (hooked.name, hooked.input) == ("mcp__time__now", {"zone": "UTC"})
-    assert hooked.changed({"zone": "CET"}) == {
+    assert hooked.with_changes({"zone": "CET"}) == {
         "name": "mcp__time__now",
         "arguments": {"zone": "CET"},
     }
@@ -100,9 +100,9 @@ def test_a_remote_tool_that_is_offered_by_its_name_has_that_name() -> None:
 
 def test_what_a_hook_leaves_out_stays() -> None:
     call = _call("run_command", command="ls", access="write")
-    assert call.changed({"command": "ls -l"}) == {"command": "ls -l", "access": "write"}
+    assert call.with_changes({"command": "ls -l"}) == {"command": "ls -l", "access": "write"}
 
 
 def test_a_change_in_another_form_is_left_to_the_check_of_arguments() -> None:
     call = _call("edit_file", path="a.py", edits=[_EDIT, _EDIT])
-    assert call.changed({"edits": "none"})["edits"] == "none"
+    assert call.with_changes({"edits": "none"})["edits"] == "none"

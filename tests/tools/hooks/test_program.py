@@ -33,7 +33,7 @@ async def _run(command: str, *, outside: bool = True, setting: str = "auto", **m
     place = Place(cwd, cwd, start.environ, sandbox, Guard(cwd))
     try:
         return await run_program(
-            known, {"tool_name": "Bash"}, place, outside=outside, shown=transcript
+            known, {"tool_name": "Bash"}, place, outside=outside, transcript=transcript
         )
     finally:
         sandbox.close()
@@ -117,7 +117,7 @@ async def test_it_sees_its_scripts_above_the_workspace_and_no_more(
     [known] = read_hooks(start).hooks
     sandbox = Sandbox("auto", below, start.environ)
     place = Place(below, project, start.environ, sandbox, Guard(below))
-    answer = await run_program(known, {}, place, outside=False, shown=None)
+    answer = await run_program(known, {}, place, outside=False, transcript=None)
     sandbox.close()
     assert "not here" in answer.reason
     assert "secret" not in answer.reason
@@ -147,7 +147,7 @@ async def test_where_its_folder_is_gone_it_runs_in_the_next_one(tmp_path: Path) 
     [known] = read_hooks(start).hooks
     gone = tmp_path / "gone"
     place = Place(gone, gone, start.environ, Sandbox("auto", gone, start.environ), Guard(gone))
-    answer = await run_program(known, {}, place, outside=False, shown=None)
+    answer = await run_program(known, {}, place, outside=False, transcript=None)
     assert answer == replace(answer, reason="refused")
     assert answer.is_refusal
 

@@ -28,15 +28,15 @@ async def _connect(ctx: CommandContext, args: str) -> None:
         (_LOCAL, "a server on this machine, without a key (Ollama, LM Studio, llama.cpp, vLLM)"),
         (_TOUR, "none yet: look around with the offline tour"),
     ]
-    picked = await ctx.pick("Which model should answer?", options)
-    if picked == _OTHER:
+    choice = await ctx.pick("Which model should answer?", options)
+    if choice == _OTHER:
         others = [name for name in services if name not in _FIRST]
         options = [(name, f"{name}: {services[name].default_model}") for name in others]
-        picked = await ctx.pick("Which service?", options, [("",) for _ in options])
-    if picked == _LOCAL:
+        choice = await ctx.pick("Which service?", options, [("",) for _ in options])
+    if choice == _LOCAL:
         await _connect_local(ctx)
-    elif picked in services:
-        await _connect_service(ctx, services[picked])
+    elif choice in services:
+        await _connect_service(ctx, services[choice])
     else:
         ctx.screen.note("Type `tour` to see what the tour answers. /connect sets up a model.")
 
@@ -75,11 +75,11 @@ async def _connect_service(ctx: CommandContext, service: Service) -> None:
     if not key:
         ctx.screen.note(f"Nothing was changed. {variable} in the environment works too.")
         return
-    stored = await run_in_thread(
+    stored_key = await run_in_thread(
         lambda: store_key(service.name, key, runtime.start.paths), "swecli-key"
     )
-    _use(ctx, service.default_model, stored.command)
-    ctx.screen.note(f"The key is in {stored.place}.")
+    _use(ctx, service.default_model, stored_key.command)
+    ctx.screen.note(f"The key is in {stored_key.place}.")
 
 
 def _use(ctx: CommandContext, model: str, key_command: tuple[str, ...] = ()) -> None:

@@ -30,11 +30,11 @@ async def _effort(ctx: CommandContext, args: str) -> None:
 
 def said_of(model: ChatModel, thinking: str, max_tokens: int | None) -> str:
     """Return what requests to the model have for this level, or that they have nothing."""
-    sent = ""
+    sent_fields = ""
     if isinstance(model, ThinkingModel):
-        sent = in_words(model.thinking_sent(thinking, model.profile.reserve(max_tokens)))
-    if sent:
-        return f"{model.name} is sent {sent}"
+        sent_fields = in_words(model.thinking_sent(thinking, model.profile.reserve(max_tokens)))
+    if sent_fields:
+        return f"{model.name} is sent {sent_fields}"
     if thinking == "off" and model.profile.thinking in ("budget", "adaptive"):
         return f"nothing is sent: {model.name} only thinks when it is asked to"
     return f"nothing is sent: no field is known with which {model.name} is asked for that"

@@ -41,15 +41,15 @@ def _grouped(commands: Sequence[Command]) -> list[tuple[str, list[Command]]]:
 )
 async def _help(ctx: CommandContext, args: str) -> None:
     """Show where to start, the keys and the commands"""
-    wanted = args.removeprefix("/").lower()
-    if not wanted:
+    name = args.removeprefix("/").lower()
+    if not name:
         _show_start(ctx)
-    elif wanted == "all":
+    elif name == "all":
         _show_all(ctx)
-    elif wanted == "keys":
+    elif name == "keys":
         _show_keys(ctx)
     else:
-        _show_command(ctx, wanted)
+        _show_command(ctx, name)
 
 
 def _show_start(ctx: CommandContext) -> None:
@@ -97,10 +97,10 @@ def _names(command: Command) -> str:
     return " ".join(f"/{word}" for word in (command.name, *command.aliases[:1]))
 
 
-def _show_command(ctx: CommandContext, wanted: str) -> None:
-    command = ctx.table.find(wanted)
+def _show_command(ctx: CommandContext, name: str) -> None:
+    command = ctx.table.find(name)
     if command is None:
-        ctx.screen.error(f"Unknown command /{wanted}.", "Type /help all for the list.")
+        ctx.screen.error(f"Unknown command /{name}.", "Type /help all for the list.")
         return
     ctx.screen.line(f"/{command.name} {command.usage}".rstrip(), "head")
     ctx.screen.line(command.help)

@@ -38,15 +38,15 @@ async def _yolo(ctx: CommandContext, args: str) -> None:
     await _set_mode(ctx, "auto")
 
 
-async def _set_mode(ctx: CommandContext, wanted: str) -> None:
-    chosen = next((mode for mode in MODES if mode == wanted), None)
-    if chosen is None:
-        raise BadInput(f"Unknown mode {wanted!r}.", f"Choose one of: {', '.join(MODES)}")
-    if chosen == "auto" and not await _confirm_auto(ctx):
+async def _set_mode(ctx: CommandContext, name: str) -> None:
+    chosen_mode = next((mode for mode in MODES if mode == name), None)
+    if chosen_mode is None:
+        raise BadInput(f"Unknown mode {name!r}.", f"Choose one of: {', '.join(MODES)}")
+    if chosen_mode == "auto" and not await _confirm_auto(ctx):
         ctx.screen.note(f"mode {ctx.runtime.agent.permissions.mode} · nothing was changed")
         return
-    ctx.runtime.set_mode(chosen)
-    ctx.screen.note(f"mode {chosen} · {MODE_HELP[chosen]}")
+    ctx.runtime.set_mode(chosen_mode)
+    ctx.screen.note(f"mode {chosen_mode} · {MODE_HELP[chosen_mode]}")
 
 
 async def _confirm_auto(ctx: CommandContext) -> bool:

@@ -40,10 +40,10 @@ async def _pick(ctx: CommandContext) -> str:
 
 def _show(ctx: CommandContext) -> None:
     runtime = ctx.runtime
-    used = runtime.agent.model
-    size = used.profile.window
+    model = runtime.agent.model
+    size = model.profile.window
     window = f"{format_tokens(size)} tokens" if size else "of unknown size"
-    ctx.screen.line(f"{used.name} ({runtime.choice.why}) · context {window}")
+    ctx.screen.line(f"{model.name} ({runtime.choice.reason}) · context {window}")
     for line in runtime.agent.model_warnings():
         ctx.screen.note(line)
     fast = runtime.settings.reflect_model

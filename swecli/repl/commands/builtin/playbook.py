@@ -5,7 +5,7 @@ from __future__ import annotations
 from swecli.actions.builtin.playbook import playbook, promote
 from swecli.repl.commands.actions import in_own_form, perform
 from swecli.repl.commands.base import CommandContext
-from swecli.repl.commands.settling import MOST, ask_questions
+from swecli.repl.commands.settling import MAX_QUESTIONS, ask_questions
 
 
 @in_own_form(playbook)
@@ -23,6 +23,6 @@ async def _playbook(ctx: CommandContext, args: str) -> None:
         ctx.report(result)
         return
     finished = await ask_questions(ctx, result.questions)
-    more = len(result.questions) - MOST
+    more = len(result.questions) - MAX_QUESTIONS
     if finished and more > 0:
         ctx.screen.note(f"{more} more: /playbook review")

@@ -25,7 +25,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
     if pending:
         learning += f" · {pluralize(pending, 'turn')} to reflect on"
     rows = [
-        ("model", f"{runtime.agent.model.name} ({runtime.choice.why})"),
+        ("model", f"{runtime.agent.model.name} ({runtime.choice.reason})"),
         ("mode", runtime.agent.permissions.mode),
         ("window", str(session.window)),
         ("folder", f"{short_path(runtime.cwd)} ({trust})"),

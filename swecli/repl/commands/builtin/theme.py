@@ -19,16 +19,16 @@ _THEMES = {
 async def _theme(ctx: CommandContext, args: str) -> None:
     """Show or change the colours on the screen"""
     theme = ctx.asker.theme
-    wanted = args.lower()
-    if wanted and wanted not in _THEMES:
+    name = args.lower()
+    if name and name not in _THEMES:
         raise UsageError(f"Unknown theme {args!r}.", f"Choose one of: {', '.join(_THEMES)}")
-    if wanted:
-        theme.name = wanted
+    if name:
+        theme.name = name
     detected = f" ({theme.resolved})" if theme.name == "auto" else ""
     ctx.screen.note(f"theme {theme.name}{detected}: {_THEMES[theme.name]}")
     if not ctx.screen.color:
         ctx.screen.note(
             "no colours are shown: NO_COLOR is set, color is off, or the terminal shows none"
         )
-    elif wanted:
-        ctx.screen.note(f"to save it: /config theme {wanted}")
+    elif name:
+        ctx.screen.note(f"to save it: /config theme {name}")

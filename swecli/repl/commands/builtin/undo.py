@@ -54,8 +54,8 @@ _CONFLICT_ANSWERS = {
 async def _undo(ctx: CommandContext, args: str) -> None:
     """Undo the last turn (or the last N, or the last goal), or one file of turn T7, or one hunk of it"""
     history = _require_history(ctx)
-    if named := split_turn(args):
-        await _undo_piece(ctx, history, *named)
+    if turn_and_piece := split_turn(args):
+        await _undo_piece(ctx, history, *turn_and_piece)
         return
     word, parts = _parse_args(args)
     turns = ctx.runtime.session.interactions
@@ -193,8 +193,8 @@ async def _ask_overwrite(
     names = ", ".join(history.relative(change.path) for change in conflicts)
     title = f"Changed outside this session: {names}. Go on?"
     options = list(_CONFLICT_ANSWERS.values())
-    picked = await ctx.asker.choose(title, options, guarded=True, interrupts=False)
-    answer = "nothing" if picked is None else list(_CONFLICT_ANSWERS)[picked]
+    index = await ctx.asker.choose(title, options, guarded=True, interrupts=False)
+    answer = "nothing" if index is None else list(_CONFLICT_ANSWERS)[index]
     if answer == "nothing":
         ctx.screen.note("nothing was changed")
         return None
@@ -217,13 +217,13 @@ def _report(
     ctx.runtime.resume(before.id)
     after = ctx.runtime.session
     parts = "" if len(step.parts) == len(UNDO_PARTS) else f", {' and '.join(step.parts)} only"
-    changed = list[str]()
+    changes = list[str]()
     if result.files:
-        changed.append(f"{pluralize(len(result.files), 'file')}: {', '.join(result.files)}")
+        changes.append(f"{pluralize(len(result.files), 'file')}: {', '.join(result.files)}")
     if step.strategies:
-        changed.append(f"strategies: {', '.join(step.strategies)}")
-    named = f" ({'; '.join(changed)})" if changed else ""
-    ctx.screen.line(f"{verb}{parts}: {turns}{named}. {way_back}".rstrip(), "head")
+        changes.append(f"strategies: {', '.join(step.strategies)}")
+    changes_note = f" ({'; '.join(changes)})" if changes else ""
+    ctx.screen.line(f"{verb}{parts}: {turns}{changes_note}. {way_back}".rstrip(), "head")
     if before.window != after.window:
         ctx.screen.note(f"The window is {after.window} again, it was {before.window}.")
     if sent_again := _sent_again(before, after):
