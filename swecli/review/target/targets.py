@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from swecli.config.paths import project_root
+from swecli.folders import path_exists
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Snapshot, Sources, project_sources
@@ -148,7 +149,7 @@ def resolve_target(
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
-    missing = [word for word in words if not (here / word).exists()]
+    missing = [word for word in words if not path_exists(here / word)]
     if not missing:
         return _path_target(ctx, here, words)
     if missing == [words[0]]:
