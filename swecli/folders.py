@@ -1,10 +1,23 @@
-"""Go through folders of any depth, make and remove them: a stranger's may be deeper than a function can call itself."""
+"""Look for files and folders, go through folders of any depth, make and remove them: names may be of any length, and a
+stranger's folder may be deeper than a function can call itself."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
+
+
+def path_exists(path: str | Path) -> bool:
+    """Return whether there is something at a path. Unlike `Path.exists` before Python 3.14 it raises nothing: not for a
+    name that the system does not take, nor for a place that this user may not see."""
+    return os.path.exists(path)  # noqa: PTH110  raises nothing
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a path is a folder; raises nothing, as `path_exists`."""
+    return os.path.isdir(path)  # noqa: PTH112  raises nothing
 
 
 def list_entries(folder: str) -> list[os.DirEntry[str]]:

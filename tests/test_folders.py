@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swecli.folders import make_folders, remove_tree, walk
+from swecli.folders import is_folder, make_folders, path_exists, remove_tree, walk
 
 DEPTH = (
     2_200  # twice as deep as a function can call itself; the path is longer than the system takes
@@ -82,3 +82,17 @@ def test_what_is_taken_out_of_the_entries_is_not_entered(tmp_path: Path) -> None
         seen.append(folder)
         entries[:] = [entry for entry in entries if entry.name != "c"]
     assert seen == [f"{top}", f"{top}/a", f"{top}/a/b"]
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000, "nul\0", "\udcff", ""])
+def test_a_name_that_the_system_does_not_take_is_that_of_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    assert not path_exists(f"{tmp_path}/file/{name}")
+    assert not is_folder(f"{tmp_path}/{name}x")
+
+
+def test_what_is_there_is_found(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert path_exists(tmp_path / "file")
+    assert not is_folder(tmp_path / "file")
+    assert is_folder(tmp_path)

@@ -59,7 +59,14 @@ from swecli.app import Runtime, build_runtime, settle
 from swecli.config.settings import Start
 from swecli.llm.choosing import choose_model
 from swecli.llm.registry import make_model
-from swecli.models.errors import AuthFailed, BadInput, NoModel, SwecliError, UsageError
+from swecli.models.errors import (
+    AuthFailed,
+    BadInput,
+    NoModel,
+    SwecliError,
+    UsageError,
+    describe_unexpected,
+)
 from swecli.models.session import SessionInfo as StoredSession
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.files import locate
@@ -298,7 +305,7 @@ class EditorAgent:
             raise RequestError(_code_of(error), str(error)) from error
         except Exception as error:
             _log.error("%s failed", method, exc_info=error)
-            problem = f"Internal error: {type(error).__name__}: {error}. Details are in the log."
+            problem = f"{describe_unexpected(error)} Details are in the log."
             raise RequestError(_INTERNAL, problem) from error
 
     def _get(self, session_id: str) -> EditorSession:

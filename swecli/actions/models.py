@@ -15,7 +15,8 @@ from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
 from swecli.llm.registry import list_services, make_model
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult

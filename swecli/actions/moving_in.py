@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swecli.config.paths import project_root
+from swecli.folders import is_folder, path_exists
 from swecli.models.action import ActionResult, Invocation
 from swecli.models.counts import pluralize
 from swecli.models.errors import BadInput, ProviderError
@@ -37,7 +38,7 @@ def _is_other(source: str, folder: Path) -> bool:
     if source in ("here", "all"):  # sessions
         return False
     is_path = os.sep in source or source.startswith("~")
-    return source in SOURCES or is_path or (folder / source).is_dir()
+    return source in SOURCES or is_path or is_folder(folder / source)
 
 
 async def learn_from_others(learning: LearningService, invocation: Invocation) -> ActionResult:
@@ -62,7 +63,7 @@ def _learn_from_files(sessions: SessionManager, folder: Path, source: str) -> Ac
         problem = f"There is no memory of {source} for this project."
     else:
         path = folder / Path(source).expanduser()
-        files = find_markdown(path) if path.exists() else []
+        files = find_markdown(path) if path_exists(path) else []
         problem = f"There is no Markdown file in {source}."
     if not files:
         raise BadInput(problem, f"Use --from with {', '.join(SOURCES)}, a folder, or a session.")

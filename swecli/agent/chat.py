@@ -20,7 +20,7 @@ from swecli.agent.turn import TurnRecord
 from swecli.agent.turn_state import TurnState
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
-from swecli.models.errors import SwecliError
+from swecli.models.errors import SwecliError, describe_unexpected
 from swecli.models.events import Event, Notice, TurnFailed, TurnFinished, TurnStarted
 from swecli.values import dataclass
 
@@ -104,7 +104,7 @@ class Chat:
                 _log.error("a turn failed", exc_info=error)
                 for event in await list_changes():
                     yield event
-                problem = f"Internal error: {type(error).__name__}: {error}."
+                problem = describe_unexpected(error)
                 yield TurnFailed(problem, "The details are in swecli.log.", SwecliError.exit_code)
             finally:  # also when cancelled, or when the consumer stops iterating
                 record.settle(state)

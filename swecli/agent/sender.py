@@ -13,7 +13,8 @@ from typing import Protocol
 from swecli.context.tokens import TokenCounter
 from swecli.llm.base import ChatModel
 from swecli.llm.price_table import cost_of
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.api_message import calls_of
 from swecli.models.errors import ContextFull, ContextOverflow
 from swecli.models.events import Event, Notice, ReasoningDelta, StepRetried, TextDelta

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from swecli.config.paths import Paths
-from swecli.models.errors import SwecliError
+from swecli.models.errors import SwecliError, describe_unexpected
 from swecli.redact import redact
 
 MAX_LOG_BYTES = 1_000_000  # so that the two files can be read in an editor
@@ -31,7 +31,7 @@ def log_to(path: Path, level: str = "warning") -> None:
 
 def internal_error(error: Exception) -> SwecliError:
     """Log an unexpected error with its traceback, and return the error to show."""
-    problem = f"Internal error: {type(error).__name__}: {error}."
+    problem = describe_unexpected(error)
     try:
         log = Paths.find(os.environ).log
     except SwecliError:

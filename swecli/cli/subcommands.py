@@ -18,6 +18,7 @@ from swecli.cli.workspace import working_folder
 from swecli.config.paths import Paths, project_root
 from swecli.config.settings import Start
 from swecli.config.trust import TrustLedger
+from swecli.folders import path_exists
 from swecli.models.errors import BadInput, DamagedDatabase, SwecliError
 from swecli.models.json_value import dumps
 from swecli.text import LONGEST_ERROR, complaint, one_line, sanitize
@@ -61,7 +62,7 @@ def existing_database(configured: Start) -> str | Path:
     from swecli.store.sqlite.files import locate
 
     path = locate(configured.database)
-    if path is not None and not path.exists():
+    if path is not None and not path_exists(path):
         if configured.settings.db:
             raise BadInput(
                 f"There is no database {path}.",

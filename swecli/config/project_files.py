@@ -9,7 +9,7 @@ from pathlib import Path
 
 from swecli.config.instruction_files import InstructionFiles, find_imports
 from swecli.config.paths import project_root
-from swecli.folders import walk
+from swecli.folders import path_exists, walk
 from swecli.regular_files import read_regular
 
 PROJECT_SETTINGS = ".swecli/config.toml"
@@ -29,7 +29,7 @@ def find_project_files(cwd: Path, nested: Iterable[Path] = ()) -> list[Path]:
     files += [path for file in nested for path in (file, *find_imports(file, root))]
     files += [*find_skill_files(root), *find_command_files(root), *find_shared_strategies(root)]
     files = [*dict.fromkeys(files)]
-    return [path for path in files if os.path.exists(path) and is_inside(path, root)]  # noqa: PTH110  raises nothing
+    return [path for path in files if path_exists(path) and is_inside(path, root)]
 
 
 def read_project_files(cwd: Path, nested: Iterable[Path] = ()) -> dict[Path, bytes]:

@@ -62,8 +62,8 @@ class EventReader:
             data = self._read_line(line.rstrip(b"\r\n").removeprefix(_BOM))
             if data:
                 events.append(data)
-        kept = [*self._incomplete_line, *self._event_data, *self.non_event_lines]
-        self._size = sum(map(len, kept))
+        buffered = [*self._incomplete_line, *self._event_data, *self.non_event_lines]
+        self._size = sum(map(len, buffered))
         return events
 
     def _read_line(self, line: bytes) -> bytes:

@@ -43,6 +43,7 @@ _WINDOW_FIELDS = (
     "max_model_len",
     "max_context_length",
 )
+_FIRST_BYTE, _FIRST_BYTE_IF_NEAR = 300.0, 900.0  # seconds
 _TIMEOUTS = ("first_byte", "first_token", "quiet")  # fields of `Endpoint` and of `ModelEntry`
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Server = Literal["service", "local", "other"]
@@ -67,7 +68,7 @@ class Endpoint:
     address: str  # in messages
     key_name: str  # the same
     local: bool
-    first_byte: float = 300.0  # after the request was sent
+    first_byte: float = _FIRST_BYTE  # after the request was sent
     first_token: float = 900.0  # while only keep-alives arrive
     quiet: float = 120.0  # between later bytes
     before_call: float = 300.0  # the same as long as a call may follow
@@ -191,29 +192,20 @@ def resolve(
     Raises ModelNotFound for a name without provider or model, AuthFailed for a malformed key, or unless `keyless` a
     missing one, ConfigError for an invalid address or a header that names an unset variable.
     """
-    provider, _, model = name.strip().partition("/")
-    if not provider or not model:
-        raise ModelNotFound(
-            f"{name!r} is not a model name.",
-            f"Write it as provider/name, for example {default_models.OPENAI}, or use demo.",
-        )
     settings = entry or ModelEntry(name)
-    provider = OTHER_NAMES.get(provider, provider)
+    provider, model = _split_name(name)
     service = SERVICES.get(provider) or other_service(provider)
     if not service.local and provider in SERVICES:
         provider = service.name
-    with_base = environ
-    if settings.base_url:
-        with_base = {**environ, service.base_variables[0]: settings.base_url}
-    base_url = _configured_base(service, with_base)
+    base_url = _configured_base(service, settings, environ)
     key_name, key = _find_key(service, settings, environ)
     may_lack_key = base_url or settings.key_command or service.other_logins
     has_key = bool(key or settings.key_command)
     if not (key or keyless) and (settings.key_env or not may_lack_key):
         raise service.missing_key(entry or name, key_name)
 
-    api = settings.api or service.api
     address = base_url or service.address
+    api = settings.api or service.api
     if api == "anthropic":
         address = address.removesuffix("/v1")
     if service.name == "azure" and api == "litellm" and "/openai/v1" in address and has_key:
@@ -222,13 +214,6 @@ def resolve(
         # otherwise litellm would send a key from the environment to this address
         key = key or "none"
     is_near = service.local or urlsplit(address).hostname in LOOPBACK
-    timeouts: dict[str, Any] = {"first_byte": 900.0} if is_near else {}
-    for timeout in _TIMEOUTS:
-        seconds = getattr(settings, timeout)
-        if seconds:
-            timeouts[timeout] = float(seconds)
-    first_byte = timeouts.get("first_byte", 300.0)
-    timeouts["before_call"] = timeouts.get("quiet", first_byte)
     return Endpoint(
         name=name,
         provider=provider,
@@ -244,8 +229,31 @@ def resolve(
         extra_body=settings.extra_body or {},
         thinking=settings.thinking or "",
         key_command=settings.key_command or (),
-        **timeouts,
+        **_timeouts(settings, is_near=is_near),
     )
+
+
+def _split_name(name: str) -> tuple[str, str]:
+    """Return provider and model of `provider/model`. Raises ModelNotFound if one of them is missing."""
+    provider, _, model = name.strip().partition("/")
+    if not provider or not model:
+        raise ModelNotFound(
+            f"{name!r} is not a model name.",
+            f"Write it as provider/name, for example {default_models.OPENAI}, or use demo.",
+        )
+    return OTHER_NAMES.get(provider, provider), model
+
+
+def _timeouts(settings: ModelEntry, *, is_near: bool) -> dict[str, float]:
+    """Return the timeouts that differ from the usual ones, in seconds. A server on this machine or network may load the
+    model before it answers."""
+    timeouts = {"first_byte": _FIRST_BYTE_IF_NEAR} if is_near else {}
+    for timeout in _TIMEOUTS:
+        seconds = getattr(settings, timeout)
+        if seconds:
+            timeouts[timeout] = float(seconds)
+    first_byte = timeouts.get("first_byte", _FIRST_BYTE)
+    return {**timeouts, "before_call": timeouts.get("quiet", first_byte)}
 
 
 def _find_key(
@@ -319,10 +327,13 @@ def _headers(entry: ModelEntry, environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _configured_base(service: Service, environ: Mapping[str, str]) -> str | None:
+def _configured_base(
+    service: Service, settings: ModelEntry, environ: Mapping[str, str]
+) -> str | None:
     """Return the configured base URL, None if there is none; for a local service its default, with scheme, port and
     `/v1` filled in. Raises ConfigError for an invalid address."""
     variable, configured = _first_set(environ, service.base_variables)
+    configured = settings.base_url or configured
     if not configured:
         return service.address if service.local else None
     if service.local and "://" not in configured:

@@ -375,8 +375,12 @@ def in_hours(seconds: float) -> str:
 
 def is_about_model(words: str, endpoint: Endpoint) -> bool:
     """Return whether a refusal says something of the model, and not of the address."""
-    said = words.lower()
-    return "model" in said or "deployment" in said or endpoint.model.lower() in said
+    lower_words = words.lower()
+    return (
+        "model" in lower_words
+        or "deployment" in lower_words
+        or endpoint.model.lower() in lower_words
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def load_httpx(*, with_backend: bool = False) -> Any:
 
 @asynccontextmanager
 async def open_post(
-    url: str, body: bytes, headers: Mapping[str, str], sent: asyncio.Event
+    url: str, body: bytes, headers: Mapping[str, str], request_sent: asyncio.Event
 ) -> AsyncIterator[Any]:
-    """POST a body and yield the response, its body unread; redirects are not followed. `sent` is set once the last byte
-    of the request is written. Raises httpx errors, and OSError if certificates cannot be loaded."""
+    """POST a body and yield the response, its body unread; redirects are not followed. `request_sent` is set once its
+    last byte is written. Raises httpx errors, and OSError if certificates cannot be loaded."""
     httpx = load_httpx()
     client = await _client(httpx, url)
     timeout = httpx.Timeout(_CONNECT_SECONDS, write=_WRITE_SECONDS, read=None)
@@ -72,7 +72,7 @@ async def open_post(
 
     async def trace(name: str, _: Any) -> None:
         if name.endswith("send_request_body.complete"):
-            sent.set()
+            request_sent.set()
 
     async with client.stream(
         "POST",

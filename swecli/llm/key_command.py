@@ -25,10 +25,10 @@ async def run_key_command(command: Sequence[str]) -> str:
             "Run it in a shell: it has to print the key alone.",
         )
 
-    with leftovers() as left:
+    with leftovers() as marker:
         try:
             # reads the environment: the default, as for any child process
-            env = left.mark(os.environ)
+            env = marker.mark(os.environ)
             running = await asyncio.create_subprocess_exec(
                 *command,
                 env=env,

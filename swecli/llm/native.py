@@ -468,11 +468,11 @@ class NativeModel(ABC):
 
     def _reject_thoughts(self, request: ModelRequest) -> bool:
         """Send the thoughts of this request no more. Returns whether there are any."""
-        found = [
+        blocks_of_request = [
             _to_bytes(blocks) for message in request.messages if (blocks := blocks_of(message))
         ]
-        is_new = not self._rejected_blocks.issuperset(found)
-        self._rejected_blocks.update(found)
+        is_new = not self._rejected_blocks.issuperset(blocks_of_request)
+        self._rejected_blocks.update(blocks_of_request)
         return is_new
 
     def _lesson_from(
@@ -557,13 +557,13 @@ def without_fields(value: Any, names: Collection[str]) -> Any:
         return [without_fields(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, inner in value.items():
         if name == "properties" and isinstance(inner, dict):
-            kept[name] = {key: without_fields(content, names) for key, content in inner.items()}
+            fields[name] = {key: without_fields(content, names) for key, content in inner.items()}
         elif name not in names:
-            kept[name] = without_fields(inner, names)
-    return kept
+            fields[name] = without_fields(inner, names)
+    return fields
 
 
 def _to_bytes(body: Mapping[str, Any]) -> bytes:

@@ -81,13 +81,13 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Reveals `value` for `field` if both patterns are found: `sent` in the JSON of the request, `says` in the refusal.
-    `{}` in `notice` is the model. A rule `of_model` needs a refusal that names nothing but the model."""
+    """Reveals `value` for `field` if both patterns are found: one in the JSON of the request, one in the refusal. `{}`
+    in `notice` is the model. A rule `of_model` needs a refusal that names nothing but the model."""
 
     field: str
     value: Any
-    sent: str
-    says: str
+    in_request: str
+    in_refusal: str
     notice: str
     of_model: bool = False
     may_be_combined: bool = False
@@ -196,8 +196,10 @@ def _letters(name: str) -> str:
 def _last_lesson(body: Mapping[str, Any]) -> Lesson | None:
     """Return the lesson of a refusal that names nothing: all fields beside the tools that can be left out, are; None if
     there are none."""
-    sent = {name for name in _fields_beside_tools(body) if name.partition(".")[0] in (name, *_CORE)}
-    optional = sorted(sent - {"store"})  # without it the service may keep the conversation
+    names = {
+        name for name in _fields_beside_tools(body) if name.partition(".")[0] in (name, *_CORE)
+    }
+    optional = sorted(names - {"store"})  # without it the service may keep the conversation
     if not optional:
         return None
     notice = f"{{}} refused the request: asked once more without {', '.join(optional)}"
@@ -260,10 +262,10 @@ def _length_lesson(profile: Profile, body: Mapping[str, Any], text: str) -> Less
 
 def _lesson_by_words(rules: tuple[_Rule, ...], body: Mapping[str, Any], text: str) -> Lesson | None:
     """Return what the first rule that fits reveals; None if none does, or if it asks for more than the text says."""
-    sent = json.dumps(body)
+    request = json.dumps(body)
     is_combined = _COMBINED.search(text) is not None
     for rule in rules:
-        if not (re.search(rule.sent, sent) and re.search(rule.says, text, _WORDS)):
+        if not (re.search(rule.in_request, request) and re.search(rule.in_refusal, text, _WORDS)):
             continue
         if is_combined and not rule.may_be_combined:
             return None

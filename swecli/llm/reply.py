@@ -1,137 +1,19 @@
-"""Turn a model's stream into one reply: retries and merging of chunks."""
+"""Build a reply of the chunks of an answer."""
 
 from __future__ import annotations
 
-import asyncio
-import random
 import re
 import secrets
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from contextlib import aclosing
-from dataclasses import field, replace
+from collections.abc import Collection
+from dataclasses import field
 from typing import Any
 
-from swecli.llm.base import ChatModel
 from swecli.llm.call_arguments import parse_arguments
-from swecli.llm.errors import TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
-from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
-from swecli.models.message import CallDelta, ModelChunk, ModelReply, ModelRequest, ToolCall
+from swecli.models.message import CallDelta, ModelChunk, ModelReply, ToolCall
 from swecli.text import join_surrogates
 from swecli.values import dataclass
 
-LONGEST_WAIT = 60.0  # seconds
-ALL_WAITS = 120.0  # seconds
-_TRIES = 5
-_MAX_LEFT_OUT = 4  # features that one answer may be asked for without
-_FIRST_WAIT = 1.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """A request is sent again after `wait` seconds; `attempt` counts from 1. With `restart` the chunks received so far
-    must be discarded. A `notice` is not a failure: the request is repeated without a feature the model refused."""
-
-    attempt: int
-    wait: float
-    reason: str
-    restart: bool
-    notice: bool = False
-
-
-async def stream_with_retry(
-    model: ChatModel,
-    request: ModelRequest,
-    *,
-    attempts: int = _TRIES,
-    jitter: Callable[[], float] = random.random,
-    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
-) -> AsyncGenerator[ModelChunk | Retry]:
-    """Stream an answer, retrying transient failures with exponential backoff and jitter: at most `attempts` requests,
-    the error's own limit for each kind of failure, and ALL_WAITS seconds of waiting in total, each wait by `pause`.
-    Yields a `Retry` before each wait. A stream that ends without `stop` counts as cut off. Raises the last
-    ProviderError, or the first that is not transient or asks for a wait above LONGEST_WAIT."""
-    failures: Counter[int] = Counter()  # by the tries that their kind allows
-    total_wait = 0.0
-    left_out = 0
-    is_doubled = False
-    for attempt in range(1, attempts + 1):
-        is_last = attempt == attempts
-        has_content = has_stopped = announces_call = has_call = False
-        text = ""
-        try:
-            async with aclosing(model.stream(request)) as source:
-                async for chunk in source:
-                    has_content = has_content or bool(chunk.text or chunk.reasoning or chunk.call)
-                    has_stopped = has_stopped or chunk.stop is not None
-                    has_call = has_call or chunk.call is not None
-                    text += chunk.text
-                    announces_call = chunk.stop == "tool_calls"
-                    yield chunk
-            if not has_stopped:
-                words = f"The answer of {model.name} was cut off."
-                raise Unavailable(words, "Try again.", tries=TRIES_IF_BROKEN_OFF)
-            if announces_call and request.tools and not has_call:
-                _check_for_lost_call(model, text, request)
-            return
-        except UnsupportedFeature as error:
-            left_out += 1
-            if is_last or left_out > _MAX_LEFT_OUT:
-                raise
-            retry = Retry(attempt, 0.0, error.message, has_content, notice=True)
-        except OutputLimitReached as error:
-            doubled = _with_twice_the_length(request, model)
-            if is_last or is_doubled or doubled is None:
-                raise
-            is_doubled = True
-            request = doubled
-            reason = f"{error.message} Retrying with twice the length."
-            retry = Retry(attempt, 0.0, reason, has_content, notice=True)
-        except Unavailable as error:
-            failures[error.tries] += 1
-            wait = _backoff(error, failures[error.tries], jitter())
-            is_given_up = is_last or failures[error.tries] >= error.tries
-            if is_given_up or wait is None or total_wait + wait > ALL_WAITS:
-                raise
-            total_wait += wait
-            retry = Retry(attempt, wait, error.message, has_content)
-        yield retry
-        if not retry.notice:
-            await pause(retry.wait)
-
-
-def _with_twice_the_length(request: ModelRequest, model: ChatModel) -> ModelRequest | None:
-    """Return the request for an answer of twice its length, None if it names no length or the model allows no more."""
-    length = request.max_tokens
-    limit = model.profile.max_output
-    if not length or (limit is not None and length >= limit):
-        return None
-    return replace(request, max_tokens=2 * length)
-
-
-def _check_for_lost_call(model: ChatModel, text: str, request: ModelRequest) -> None:
-    """Raise CallLost if an answer that was announced as a call has none, not in its text either."""
-    if model.profile.reads_written_calls:
-        # late: few servers leave calls in the text
-        from swecli.llm.written_calls import find_written_call
-
-        if find_written_call(text, request.tools) is not None:
-            return
-    raise CallLost(
-        f"{model.name} announced a tool call and sent none.",
-        "Try again, or choose another model: its server may not read the model's calls.",
-        tries=TRIES_IF_EMPTY,
-    )
-
-
-def _backoff(failure: Unavailable, attempt: int, chance: float) -> float | None:
-    """Return the seconds until the next attempt, None if the service asks for too long a wait. `chance` is 0 to 1."""
-    requested = failure.retry_after
-    if requested is not None:
-        return requested if requested <= LONGEST_WAIT else None
-    wait = min(LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempt - 1))
-    return wait * (0.5 + chance / 2)
 
 
 @dataclass(slots=True)

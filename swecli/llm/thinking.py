@@ -29,29 +29,29 @@ def levels_in(row: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
     return tuple(level for level in LEVELS if level in levels)
 
 
-def nearest_level(levels: Sequence[str], wanted: str) -> str:
+def nearest_level(levels: Sequence[str], requested: str) -> str:
     """Return the level that stands for a word or a number of tokens: the highest one not above it, else the lowest one;
     "" if there are no levels. Only "off" is "none"."""
-    if wanted.isdecimal():
-        tokens = int(wanted)
-        wanted = "high"
+    if requested.isdecimal():
+        tokens = int(requested)
+        requested = "high"
         if tokens <= _TOKENS_OF_MEDIUM:
-            wanted = "low" if tokens <= _TOKENS_OF_LOW else "medium"
-    if wanted == "off":
+            requested = "low" if tokens <= _TOKENS_OF_LOW else "medium"
+    if requested == "off":
         return next(iter(levels), "")
     thinking = [level for level in levels if level != "none"]
-    rank = LEVELS.index(wanted)
+    rank = LEVELS.index(requested)
     lower = [level for level in thinking if LEVELS.index(level) <= rank]
     return lower[-1] if lower else next(iter(thinking), "")
 
 
 def chat_fields(
-    dialect: Dialect, levels: Sequence[str], wanted: str, *, can_be_off: bool
+    dialect: Dialect, levels: Sequence[str], requested: str, *, can_be_off: bool
 ) -> dict[str, Any]:
     """Return the fields of a chat completion for a level, in the service's dialect; {} if nothing can be sent. With
     `can_be_off` a service's switch works beside the levels."""
-    level = nearest_level(levels, wanted)
-    is_off = wanted == "off"
+    level = nearest_level(levels, requested)
+    is_off = requested == "off"
     effort = {"reasoning_effort": level} if level else {}
     match dialect:
         case "none":
@@ -63,11 +63,11 @@ def chat_fields(
                 return effort
             return {"thinking": {"type": "disabled" if is_off else "enabled"}}
         case "enable_thinking":
-            budget = {"thinking_budget": int(wanted)} if wanted.isdecimal() else {}
+            budget = {"thinking_budget": int(requested)} if requested.isdecimal() else {}
             return {"enable_thinking": not is_off, **budget}
         case "reasoning":
-            if wanted.isdecimal():
-                return {"reasoning": {"max_tokens": int(wanted)}}
+            if requested.isdecimal():
+                return {"reasoning": {"max_tokens": int(requested)}}
             return {"reasoning": {"effort": level}} if level else {}
         case "template":
             switch = {"chat_template_kwargs": {"enable_thinking": not is_off}}

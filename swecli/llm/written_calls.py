@@ -136,16 +136,16 @@ def _is_repeated(call: ToolCall, messages: Sequence[ApiMessage]) -> bool:
 def _is_quoted(text: str, messages: Iterable[ApiMessage]) -> bool:
     """Return whether the lines of a text stand one after the other in what the model was sent: in a file, a page, a
     name, the user's words or its own earlier ones. Letters alone are compared."""
-    sent = [message["content"] or "" for message in messages]
-    sent += [call["function"]["arguments"] for message in messages for call in calls_of(message)]
-    letters = _letters("\n".join(sent))
+    texts = [message["content"] or "" for message in messages]
+    texts += [call["function"]["arguments"] for message in messages for call in calls_of(message)]
+    letters = _letters("\n".join(texts))
     position = 0
     for line in text.splitlines():
-        wanted = _letters(line)
-        position = letters.find(wanted, position)
+        line_letters = _letters(line)
+        position = letters.find(line_letters, position)
         if position < 0:
             return False
-        position += len(wanted)
+        position += len(line_letters)
     return True
 
 

@@ -158,3 +158,11 @@ class CallLost(Unavailable):
     """The service ended its answer as one with a tool call, and sent no call."""
 
     exit_code = 53
+
+
+def describe_unexpected(error: BaseException) -> str:
+    """Return the sentence for an exception that nobody has foreseen. A file that cannot be used is no fault of the
+    program: it is told as the system tells it."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {error.filename}."
+    return f"Internal error: {type(error).__name__}: {error}".rstrip(": .") + "."

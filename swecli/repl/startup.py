@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from swecli.models.errors import SwecliError
+from swecli.models.errors import SwecliError, describe_unexpected
 from swecli.repl.background import Background, run_in_thread
 from swecli.repl.commands.base import CommandContext
 from swecli.repl.input.dumb_prompt import DumbPrompt
@@ -128,14 +128,12 @@ class Startup:
         if isinstance(error, SwecliError):
             return error
         if isinstance(error, str):
-            description = error
+            problem = f"Internal error: {error}"
             _log.error("fault: %s", error)
         else:
-            description = f"{type(error).__name__}: {error}".strip(": ")
+            problem = describe_unexpected(error)
             _log.error("fault: %s", error, exc_info=error)
-        return SwecliError(
-            f"Internal error: {description}", f"Details are in {self._start.paths.log}."
-        )
+        return SwecliError(problem, f"Details are in {self._start.paths.log}.")
 
     def warm(self, agent: Agent) -> asyncio.Future[None]:
         """Load the token table and library of the agent's model, once, so that a first request is as fast as later

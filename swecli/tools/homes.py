@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from swecli.folders import is_folder
+
 _OF_USERS = ("/home", "/root")  # from the Filesystem Hierarchy Standard
 _OF_SYSTEM = ("/usr", "/etc", "/bin", "/sbin", "/lib")  # system accounts have such a home
 _SETTINGS_OF_GIT = ("git/config", "git/ignore", "git/attributes")  # without its stored passwords
@@ -38,7 +40,7 @@ def hidden_homes(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     for path in candidates:
         real = path.resolve()
         leads_out = own_home.is_relative_to(path) and not own_home.resolve().is_relative_to(real)
-        if _is_folder(real) and not leads_out and not _is_needed(real, root):
+        if is_folder(real) and not leads_out and not _is_needed(real, root):
             homes.add(real)
     return tuple(sorted(str(home) for home in homes if homes.isdisjoint(home.parents)))
 
@@ -59,16 +61,9 @@ def package_caches(environ: Mapping[str, str]) -> list[str]:
     for variable, default in _CACHES:
         usual = home / default[2:] if default.startswith("~/") else caches / default
         path = Path(environ.get(variable) or usual)
-        if path.is_absolute() and _is_folder(path) and not home.is_relative_to(path):
+        if path.is_absolute() and is_folder(path) and not home.is_relative_to(path):
             folders.add(str(path.resolve()))
     return sorted(folders)
-
-
-def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for one that this user may not see, of which `Path.is_dir` raises."""
-    with suppress(PermissionError):
-        return path.is_dir()
-    return False
 
 
 def _is_needed(home: Path, root: Path) -> bool:

@@ -21,6 +21,7 @@ from typing import Literal
 from swecli.config.paths import project_root
 from swecli.config.plugin_places import may_have_plugins
 from swecli.config.settings import Start
+from swecli.folders import is_folder
 from swecli.models.added_folder import AddedFolder
 from swecli.redact import redact_value
 from swecli.regular_files import read_regular
@@ -261,7 +262,7 @@ class Sandbox:
             options += ["--remount-ro", folder]  # last, as below
         if profile == "read-only":
             # last: until here mount points are made in them
-            for folder in filter(_is_folder, (DEVICES, RUNTIME)):
+            for folder in filter(is_folder, (DEVICES, RUNTIME)):
                 options += ["--remount-ro", folder]
         return [*options, "--chdir", str(self.root)]
 
@@ -366,7 +367,7 @@ class Sandbox:
 
     def _temporary_folders(self) -> list[str]:
         options: list[str] = []
-        for folder in filter(_is_folder, _TEMPORARY):
+        for folder in filter(is_folder, _TEMPORARY):
             options += ["--bind", str(self._private / "tmp"), folder]
         return options
 
@@ -433,7 +434,7 @@ class Sandbox:
                 path,
                 path,
             ]
-        for folder in filter(_is_folder, guarded.repositories):
+        for folder in filter(is_folder, guarded.repositories):
             options[folder] = ["--bind", folder, folder]  # onto itself: so it cannot be renamed
         # the user's git replaces its settings by rename, which takes a mount on the file away, but none on the folder
         closed = self._own_repositories(guarded) if has_closed_repositories else []
@@ -460,7 +461,7 @@ class Sandbox:
         return [
             path
             for path in guarded.repositories
-            if _is_folder(path) and (path in repository_paths or path.endswith("/.git"))
+            if is_folder(path) and (path in repository_paths or path.endswith("/.git"))
         ]
 
     def _above_own(self, guarded: GuardedFiles) -> list[str]:
@@ -560,7 +561,7 @@ def _hide(paths: Iterable[str], places: Collection[str]) -> list[str]:
     options: list[str] = []
     above = {str(parent) for place in places for parent in Path(place).parents}
     for path in dict.fromkeys(map(os.path.realpath, paths)):
-        if _is_folder(path):
+        if is_folder(path):
             mode = "0111" if path in above else "0000"
             options += ["--perms", mode, "--tmpfs", path]
         elif os.path.lexists(path):
@@ -588,10 +589,6 @@ def _made_by_vite(folder: str) -> list[str]:
 def _is_below(path: str, folders: Iterable[str]) -> bool:
     # by their texts: many paths are compared before each command
     return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
-
-
-def _is_folder(path: str) -> bool:
-    return Path(path).is_dir()
 
 
 def _secrets_at_home(home: Path) -> list[Path]:

@@ -158,6 +158,33 @@ def test_an_invalid_argument_is_an_error_in_one_line_with_an_exit_code(
     assert outcome.out == ""
 
 
+TOO_LONG = "x" * 300  # a file system takes 255 bytes
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (("-p", "x", "--db", TOO_LONG), 1),
+        (("sessions", "list", "--db", TOO_LONG), 42),
+        (("db", "backup", TOO_LONG), 1),
+        (("-p", "x", "--config", TOO_LONG), 42),
+        (("-p", "x", "--add-dir", TOO_LONG), 42),
+        (("-C", TOO_LONG, "-p", "x"), 42),
+        (("learn", "--from", TOO_LONG), 42),
+        (("sessions", "import", TOO_LONG), 42),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_name_that_no_file_can_have_is_an_error_and_no_fault(
+    run: Run, argv: tuple[str, ...], code: int
+) -> None:
+    run("-p", "hello", "-m", HELLO)
+    outcome = run(*argv)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert "xxx" in outcome.complaint
+    assert "Internal error" not in outcome.complaint
+
+
 @pytest.mark.parametrize("style", ["json", "stream-json"])
 @pytest.mark.parametrize(
     ("argv", "code"),

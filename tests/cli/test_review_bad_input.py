@@ -68,6 +68,7 @@ def test_an_answer_without_a_report_is_shown_and_exits_with_3(run: Run) -> None:
         (("--base", "no-such"), 42, "no-such"),
         (("HEAD..no-such",), 42, "not a file, commit or range"),
         (("missing.py",), 42, "missing.py"),
+        (("x" * 300,), 42, "not a file, commit or range"),
     ],
 )
 def test_an_empty_or_unknown_review_target_is_an_error_in_one_line(

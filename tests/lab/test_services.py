@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lab.services.behaviours import BEHAVIOURS, Behaviour, play
-from swecli.llm import reply
+from swecli.llm import retries
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{one.what} ({one.reported})" for one in BEHAVIOURS]
@@ -13,7 +13,7 @@ NAMES = [f"{one.what} ({one.reported})" for one in BEHAVIOURS]
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.0)
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=NAMES)

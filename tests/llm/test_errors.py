@@ -22,7 +22,7 @@ from swecli.llm.errors import (
     one_line,
     parse_error_body,
 )
-from swecli.llm.reply import LONGEST_WAIT
+from swecli.llm.retries import LONGEST_WAIT
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from swecli.llm.masking import MASK, KeyFilter
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from tests.support.model_requests import model_at, request
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire

@@ -13,7 +13,8 @@ from swecli.config.model_entry import parse_models
 from swecli.config.settings import Settings
 from swecli.llm.base import ChatModel
 from swecli.llm.registry import make_model
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound, ProviderError
 from swecli.models.message import ModelReply, ModelRequest
 from tests.support.model_requests import ask, request

@@ -265,7 +265,7 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         "sys.addaudithook(guard)\n"
         "from swecli.config.settings import Settings\n"
         "from swecli.llm.choosing import choose_model\n"
-        "choose_model(Settings(), {}, or_demo=True)\n"
+        f"choose_model(Settings(), {ELSEWHERE}, or_demo=True)\n"
         "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'http.client', 'asyncio', 'ssl')\n"
         "print([m for m in heavy if m in sys.modules])"
     )

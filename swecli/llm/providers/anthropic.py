@@ -111,8 +111,8 @@ class _MessageAnswer(Answer):
         block = self._content.get(index, {})
         is_call = block.get("type") == "tool_use"
         if is_call and block.get("input") and (index, "input") not in self._pieces:
-            given = json.dumps(block["input"])
-            self._delta(index, {"type": "input_json_delta", "partial_json": given})
+            arguments = json.dumps(block["input"])
+            self._delta(index, {"type": "input_json_delta", "partial_json": arguments})
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):

@@ -112,9 +112,12 @@ class Gemini(NativeModel):
         """Return the body with changing fields last, so that the service can cache its prefix."""
         settings: dict[str, Any] = {"maxOutputTokens": limit}
         if self.profile.thinking != "none":
-            asked = self.thinking(request, limit).get("generationConfig", {})
-            shown = {"includeThoughts": True}
-            settings["thinkingConfig"] = {**shown, **asked.get("thinkingConfig", {})}
+            level_fields = self.thinking(request, limit).get("generationConfig", {})
+            thoughts_shown = {"includeThoughts": True}
+            settings["thinkingConfig"] = {
+                **thoughts_shown,
+                **level_fields.get("thinkingConfig", {}),
+            }
         if request.schema is not None and self.profile.schemas:
             settings["responseMimeType"] = "application/json"
             settings["responseJsonSchema"] = _subset(request.schema)
@@ -160,9 +163,9 @@ class Gemini(NativeModel):
             if message["role"] == "assistant":
                 parts = self._answer_parts(message)
                 contents.append({"role": "model", "parts": parts})
-                sent = [call for part in parts if (call := _call_in(part))]
+                service_calls = [call for part in parts if (call := _call_in(part))]
                 ids = [call["id"] for call in calls_of(message)]
-                calls |= dict(zip(ids, sent, strict=False))
+                calls |= dict(zip(ids, service_calls, strict=False))
             elif message["role"] == "tool":
                 result = _result(calls.get(message["tool_call_id"], {}), message["content"])
                 if last_role == "tool":
@@ -205,15 +208,15 @@ def _subset(schema: Any) -> Any:
         return [_subset(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    kept: dict[str, Any] = {}
+    subset: dict[str, Any] = {}
     for name, inner in schema.items():
         if name in _BY_NAME and isinstance(inner, dict):
-            kept[name] = {key: _subset(value) for key, value in inner.items()}
+            subset[name] = {key: _subset(value) for key, value in inner.items()}
         elif name == "const":
-            kept["enum"] = [inner]
+            subset["enum"] = [inner]
         elif name in _KEYWORDS:
-            kept[name] = _subset(inner)
-    return kept
+            subset[name] = _subset(inner)
+    return subset
 
 
 def _text_parts(message: ApiMessage) -> list[dict[str, Any]]:

@@ -172,9 +172,9 @@ class LiteLLMModel(OpenAIChat):
             blocks = api_message.blocks_of(message)
             if blocks and blocks.get("prefix") != beginning.digest:
                 message = api_message.without_fields(message, api_message.BLOCKS)
-            sent = self._message(message)
-            beginning.add([sent])
-            messages.append(sent)
+            converted = self._message(message)
+            beginning.add([converted])
+            messages.append(converted)
         return messages
 
     def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
@@ -183,13 +183,13 @@ class LiteLLMModel(OpenAIChat):
         return {effort: level} if level and self.profile.thinking != "none" else {}
 
     def _message(self, message: ApiMessage) -> dict[str, Any]:
-        sent = super()._message(message)
+        converted = super()._message(message)
         if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
-            given: Mapping[str, Any] = message
+            fields: Mapping[str, Any] = message
             for name in ("tool_calls", "tool_call_id"):
-                if name in given:
-                    sent[name] = given[name]
-        return sent
+                if name in fields:
+                    converted[name] = fields[name]
+        return converted
 
 
 class LiteLLMResponses(LiteLLMModel):

@@ -201,22 +201,22 @@ class ChatAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
-        kept: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         has_named_call = bool(self._signatures)
         if has_named_call:
-            kept |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+            fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if self._details:
-            kept.pop("reasoning", None)  # these say the same, and more
-            kept["reasoning_details"] = _joined(self._details)
+            fields.pop("reasoning", None)  # these say the same, and more
+            fields["reasoning_details"] = _joined(self._details)
         if signed := self._signed.blocks():
-            kept["thinking_blocks"] = signed
+            fields["thinking_blocks"] = signed
         if self._items:
-            kept["reasoning_items"] = self._items
+            fields["reasoning_items"] = self._items
         if self._text_signatures:
-            kept["provider_specific_fields"] = {"thought_signatures": self._text_signatures}
+            fields["provider_specific_fields"] = {"thought_signatures": self._text_signatures}
         if any(self._signatures):
-            kept["extra_content"] = self._signatures
-        return [kept] if kept else []
+            fields["extra_content"] = self._signatures
+        return [fields] if fields else []
 
     def _read_usage(self, usage: Any) -> None:
         if not usage:
@@ -314,32 +314,34 @@ class OpenAIChat(NativeModel):
         return _merged(messages)
 
     def _message(self, message: ApiMessage) -> dict[str, Any]:
-        given: Mapping[str, Any] = message
-        sent: dict[str, Any] = {name: given[name] for name in _SENT_FIELDS if name in given}
-        if "tool_call_id" in sent:
-            sent["tool_call_id"] = self._call_id(sent["tool_call_id"])
-        if sent.get("tool_calls"):
-            sent["tool_calls"] = [
-                call | {"id": self._call_id(call["id"])} for call in sent["tool_calls"]
+        given_fields: Mapping[str, Any] = message
+        converted: dict[str, Any] = {
+            name: given_fields[name] for name in _SENT_FIELDS if name in given_fields
+        }
+        if "tool_call_id" in converted:
+            converted["tool_call_id"] = self._call_id(converted["tool_call_id"])
+        if converted.get("tool_calls"):
+            converted["tool_calls"] = [
+                call | {"id": self._call_id(call["id"])} for call in converted["tool_calls"]
             ]
-        if "text with calls" in self.profile.off and sent.get("tool_calls"):
-            sent["content"] = ""
+        if "text with calls" in self.profile.off and converted.get("tool_calls"):
+            converted["content"] = ""
         if "null content" in self.profile.off:
-            sent["content"] = sent["content"] or ""
+            converted["content"] = converted["content"] or ""
         wants_thoughts = bool(self.profile.filler) and self.profile.think_back != "never"
-        if sent["role"] == "assistant" and wants_thoughts:
-            sent["reasoning_content"] = self.profile.filler
+        if converted["role"] == "assistant" and wants_thoughts:
+            converted["reasoning_content"] = self.profile.filler
         if images := images_of(message):
             parts = [
                 {"type": "image_url", "image_url": {"url": data_url(image)}} for image in images
             ]
-            sent["content"] = [*parts, {"type": "text", "text": message["content"]}]
+            converted["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.blocks_to_return(message):
-            sent |= {name: value for name, value in fields.items() if name != "extra_content"}
-            if sent.get("tool_calls"):
+            converted |= {name: value for name, value in fields.items() if name != "extra_content"}
+            if converted.get("tool_calls"):
                 signatures = fields.get("extra_content", ())
-                sent["tool_calls"] = _with_signatures(sent["tool_calls"], signatures)
-        return sent
+                converted["tool_calls"] = _with_signatures(converted["tool_calls"], signatures)
+        return converted
 
     def _call_id(self, call_id: str) -> str:
         return safe_call_id(call_id, nine_characters=self._is_mistral)

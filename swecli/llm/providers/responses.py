@@ -76,9 +76,9 @@ class _ResponsesAnswer(Answer):
     def blocks(self) -> list[Any]:
         """Return all items in order if one of them has more than text and calls, else []."""
         items = [item for _, item in sorted(self._items.items())]
-        kept = [item for item in items if _can_go_back(item)]
-        is_more = any(item.get("type") == "reasoning" or item.get("phase") for item in kept)
-        return kept if is_more else []
+        returnable = [item for item in items if _can_go_back(item)]
+        is_more = any(item.get("type") == "reasoning" or item.get("phase") for item in returnable)
+        return returnable if is_more else []
 
     def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
         if item.get("type") == "function_call" and index not in self._calls and item.get("name"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from swecli.config.paths import project_root
+from swecli.folders import path_exists
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.review_events import SkippedFile
 from swecli.review.judge.sources import Snapshot, Sources, project_sources
@@ -148,7 +149,7 @@ def resolve_target(
         case (flag, *_) if flag.startswith("-"):
             hint = "It takes --staged, --base BRANCH, --pr N, a commit or paths."
             raise UsageError(f"Unknown review option {' '.join(words)}.", hint)
-    missing_words = [word for word in words if not (folder / word).exists()]
+    missing_words = [word for word in words if not path_exists(folder / word)]
     if not missing_words:
         return _path_target(ctx, folder, words)
     if missing_words == [words[0]]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swecli.folders import is_folder, path_exists
 from swecli.models.errors import BadInput, DamagedDatabase, StoreError
 from swecli.store.sqlite import files
 from swecli.store.sqlite.files import to_store_error, write_lock
@@ -247,9 +248,9 @@ class Database:
             raise BadInput("A copy of a database in memory needs a path.")
         unused = files.spare_name(self.path or Path("swecli.db").absolute(), "backup")
         target = unused if to is None else to.expanduser().absolute()
-        if target.is_dir():
+        if is_folder(target):
             target = target / unused.name
-        if target.exists():
+        if path_exists(target):
             raise BadInput(f"{target} already exists.", "Choose another name for the copy.")
         try:
             with self._exclusively():
@@ -276,7 +277,7 @@ def open_database(
     Raises BadInput for an unusable location; DamagedDatabase for a damaged file or one of another program, and
     StoreError for a disk error or the file of a newer swecli, all of them unchanged."""
     path = files.locate(location)
-    if path and path.is_dir():
+    if path and is_folder(path):
         raise BadInput(f"{path} is a folder.", "Give the path of the database file in it.")
     try:
         notices = _prepare_file(path) if path else []

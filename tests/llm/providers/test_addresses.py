@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import ModelNotFound, ProviderError
 from tests.support.model_requests import READ, model_for_endpoint, request
 from tests.support.strict_provider import Received, Refusal, Reply, StrictProvider

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import AuthFailed, ModelNotFound, ProviderError, Unavailable
 from swecli.models.message import ChatMessage, ModelReply, Role, ToolSpec, Usage
 from tests.support.model_requests import HELLO, READ, ask, model_at, model_for_endpoint, request

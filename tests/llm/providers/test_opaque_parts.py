@@ -12,7 +12,7 @@ from swecli.llm.answer import Answer
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import create_model
-from swecli.llm.reply import Retry, stream_with_retry
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ChatMessage, ModelReply, ModelRequest, Role, ToolSpec
 from tests.support.model_requests import HELLO, READ, ask

@@ -17,7 +17,7 @@ from swecli.headless.prompts import Prompt, read_prompts
 from swecli.headless.runner import refuse, run_prompts
 from swecli.headless.writers.base import make_writer
 from swecli.llm.base import ChatModel
-from swecli.llm.reply import LONGEST_WAIT
+from swecli.llm.retries import LONGEST_WAIT
 from swecli.models.approval import Ask
 from swecli.models.errors import Unavailable
 from swecli.models.message import ModelChunk, ModelRequest

@@ -11,7 +11,8 @@ import pytest
 
 from swecli.llm.endpoints import resolve
 from swecli.llm.registry import create_model
-from swecli.llm.reply import ReplyBuilder, Retry, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import Retry, stream_with_retry
 from swecli.models.errors import ProviderError
 from swecli.models.message import ModelReply, ToolSpec
 from tests.support.model_requests import READ, ask, request

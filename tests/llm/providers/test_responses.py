@@ -15,7 +15,8 @@ from swecli.config.settings import Settings
 from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import find_row
 from swecli.llm.registry import create_model, make_model
-from swecli.llm.reply import ReplyBuilder, stream_with_retry
+from swecli.llm.reply import ReplyBuilder
+from swecli.llm.retries import stream_with_retry
 from swecli.models.errors import ContextOverflow, ProviderError, RequestRefused, Unavailable
 from swecli.models.message import ChatMessage, ModelChunk, ModelReply, ModelRequest, Role, Usage
 from tests.support.model_requests import HELLO, READ, ask, model_at, request
