@@ -34,4 +34,4 @@ def test_a_call_is_named_with_its_arguments_on_one_line(
     remote = RemoteTool("count", "How many there are.", {"type": "object"})
     offered = OfferedTool("mcp__stock__count", server, remote)
     tool = ServerCalls(start, list).tools([offered])[offered.name]
-    assert tool.plan(tool.params(arguments), ctx).summary == summary
+    assert tool.plan(tool.params.model_validate(arguments), ctx).summary == summary
