@@ -40,7 +40,9 @@ def choose_model(
     answers for a model's."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
-        return ModelChoice(settings.model, _REASON_BY_LAYER.get(layer, f"set in {short_path(Path(layer))}"))
+        return ModelChoice(
+            settings.model, _REASON_BY_LAYER.get(layer, f"set in {short_path(Path(layer))}")
+        )
     services = [*HOSTED]
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
