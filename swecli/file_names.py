@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 from swecli.text import unclear_character
 from swecli.values import dataclass
@@ -73,6 +74,13 @@ def write_name(name: str) -> str:
         return name
     is_clear = not (unclear_character().search(name) or "\n" in name or "\t" in name)
     return name if is_clear and not name.startswith('"') else quote_name(name)
+
+
+def relative_name(root: Path, path: str) -> str:
+    """Return a path to show: relative to the workspace, or as it is if it lies outside."""
+    if Path(path).is_relative_to(root):
+        path = str(Path(path).relative_to(root))
+    return write_name(path)
 
 
 def write_mention(name: str) -> str:

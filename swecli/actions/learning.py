@@ -11,6 +11,7 @@ from swecli.models.counts import parse_count, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.json_value import Json
 from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
+from swecli.models.money import format_dollars
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.store.session_manager import SessionManager
 from swecli.tools.projects import open_project
@@ -86,10 +87,9 @@ async def learn_from_sessions(learning: LearningService, invocation: Invocation)
         "tokens": after.usage.total - before.usage.total,
         "left_out": left_out,
     }
-    price = "unknown" if cost is None else f"${cost:.4f}"
     line = (
         f"{pluralize(totals.turns, 'turn')} reflected on: {totals.added} added to the playbook, {totals.tagged} judged "
-        f"by what followed, {len(totals.failures)} failed, price {price}."
+        f"by what followed, {len(totals.failures)} failed, price {format_dollars(cost)}."
     )
     lines = (*(f"skipped: {session}" for session in left_out), line)
     return ActionResult(value, lines, code=1 if 0 < totals.turns == totals.failed_turns else 0)

@@ -23,6 +23,7 @@ from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
 from swecli.models.errors import AuthFailed, BadInput, ConfigError
 from swecli.models.message import ModelReply, ModelRequest, ToolSpec
+from swecli.models.money import format_dollars
 
 _MAX_NAMES = 10  # in a line
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
@@ -106,7 +107,7 @@ async def try_model(start: Start, name: str) -> ActionResult:
     lines = [
         *notices,
         f"{model.name} {answer}",
-        f"{seconds:.1f} s · {_format_value(prompt_tokens)} tokens in · dollars: {_format_value(reply.cost)}",
+        f"{seconds:.1f} s · {_format_value(prompt_tokens)} tokens in · cost {format_dollars(reply.cost)}",
     ]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
     lines.append(f"swecli models show {model.name} lists what is known about it.")

@@ -75,6 +75,8 @@ def find_diffs(files: TurnFiles, session: Session, text: str) -> list[FileDiff]:
     number = session.resolve_turn(turn)
     diffs = files.diffs_of_turn(number)
     if not name:
+        if not diffs:
+            files.refuse_copied(number)
         return diffs
     file, hunk = files.find(number, name.strip())
     if hunk:

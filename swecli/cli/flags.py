@@ -48,7 +48,7 @@ _SUMMARIES = {  # by name, in the order of --help
     "cost": "what a session cost, by model and cause, and what its next request will",
     "stats": "tokens and cost by day",
     "report": "the statistics as one HTML page",
-    "models": "models that can be used, and what each needs; show, test, forget, update",
+    "models": "models that can be used, and what each needs; show, test, update",
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
@@ -189,7 +189,8 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help; that of a run ends with the subcommands."""
         if self.prog == "swecli":
-            lines = [f"  swecli {name:10}  {summary(name)}" for name in SUBCOMMANDS]
+            width = max(map(len, SUBCOMMANDS))
+            lines = [f"  swecli {name:{width}}  {summary(name)}" for name in SUBCOMMANDS]
             self.epilog = "\n".join(["subcommands:", *lines, _EPILOG])
         return super().format_help()
 

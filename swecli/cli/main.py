@@ -125,11 +125,11 @@ def _fail(error: SwecliError, argv: list[str]) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Open /dev/null for closed standard streams, so that no other file gets their descriptors. On stdout, characters
-    that cannot be encoded become `?`."""
+    """Open /dev/null for closed standard streams, so that no other file gets their descriptors. Writing to a closed
+    stdout fails, as it does for other programs. On stdout, characters that cannot be encoded become `?`."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            descriptor = os.open(os.devnull, os.O_RDWR)
+            descriptor = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_RDWR)
             if descriptor != number:
                 os.dup2(descriptor, number)
                 os.close(descriptor)
@@ -148,7 +148,8 @@ def _exit(code: int) -> NoReturn:
             _discard(stream)
         except (OSError, ValueError) as error:
             if stream is sys.stdout and not code:
-                sys.stderr.write(f"swecli: The output cannot be written: {error}.\n")
+                reason = error.strerror if isinstance(error, OSError) else error
+                sys.stderr.write(f"swecli: The output cannot be written: {reason}.\n")
             code = code or 1
             _discard(stream)
     if "litellm" in sys.modules or _is_thread_stuck():  # litellm's teardown takes over a second

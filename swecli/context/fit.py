@@ -25,6 +25,7 @@ from swecli.models.api_message import (
     with_fields,
 )
 from swecli.models.context import Edits, interaction_of, key_of
+from swecli.models.counts import pluralize
 from swecli.models.errors import ContextFull
 from swecli.models.json_value import Json
 from swecli.models.message import ApiMessage
@@ -221,9 +222,9 @@ def _unpinned_versions(
         current, results = _clear_old_results(current, _count_kept_results(limits.limit))
         current, pictures = _clear_old_pictures(current)
         if results:
-            changes.append(f"{results} old tool results replaced by stubs")
+            changes.append(f"{pluralize(results, 'old tool result')} cleared")
         if pictures:
-            changes.append(f"{pictures} old pictures left out")
+            changes.append(f"{pluralize(pictures, 'old picture')} left out")
         if changes:
             yield current, ", ".join(changes)
     elif method == "truncate":
@@ -246,7 +247,7 @@ def describe_truncation(before: list[ApiMessage], after: list[ApiMessage]) -> st
     """Return the line for the user on a truncation of keyed messages: stubs between them do not count."""
     kept_keys = {key_of(message) for message in after}
     removed = sum(key_of(message) not in kept_keys for message in before)
-    return f"{removed} old messages left out"
+    return f"{pluralize(removed, 'old message')} left out"
 
 
 def _count_kept_results(limit: int | None) -> int:

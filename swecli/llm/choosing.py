@@ -14,6 +14,7 @@ from swecli.llm.price_table import provider_names
 from swecli.llm.services import DEMO, HOSTED, LOCAL
 from swecli.models.errors import AuthFailed, ConfigError, NoModel
 from swecli.models.model_choice import ModelChoice
+from swecli.text import short_path
 
 _REASON_BY_LAYER = {"flags": "set by -m", "environment": "SWECLI_MODEL is set"}
 _MAX_LISTED = 20  # models of one server
@@ -39,7 +40,9 @@ def choose_model(
     answers for a model's."""
     if settings.model:
         layer = settings.origins.get("model", "the settings")
-        return ModelChoice(settings.model, _REASON_BY_LAYER.get(layer, f"set in {layer}"))
+        return ModelChoice(
+            settings.model, _REASON_BY_LAYER.get(layer, f"set in {short_path(Path(layer))}")
+        )
     services = [*HOSTED]
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")

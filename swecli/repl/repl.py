@@ -155,7 +155,8 @@ class REPL(Program):
         return f"{command} {flags} continues this session"
 
     def _session_flags(self, session: Session) -> list[str]:
-        """Return the flags that select a session: its title if it has one that no other has."""
+        """Return the flags that select a session, by its title if it has one that no other has, and with them the model
+        and the database that flags had named."""
         folder = str(self.start.cwd)
         # late: a session is chosen after the prompt is drawn
         from swecli.models.project import ProjectPlace
@@ -171,7 +172,10 @@ class REPL(Program):
             flags = ["-r", session.title if is_unique else session.id]
         if self.start.cwd != self._started_in:
             flags += ["-C", folder]
-        if self.start.settings.origins.get("db") == "flags":
+        origins = self.start.settings.origins
+        if origins.get("model") == "flags":
+            flags += ["-m", self.agent.model.name]
+        if origins.get("db") == "flags":
             flags += ["--db", self.start.settings.db]
         return flags
 

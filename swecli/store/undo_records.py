@@ -35,8 +35,9 @@ class FileChange:
 
 # What no undo takes back. Of git: the commit of HEAD and the branch, whose changes have no name, and by name the commit
 # of a reference and the index's entry of a file. And by name: a file that is ignored, and one that was written while a
-# background command ran, whose number is the value after.
-LastingKind = Literal["head", "branch", "ref", "index", "ignored", "job"]
+# background command ran, whose number is the value after. In a copy of a session also the path of each file that a
+# copied turn changed; the value before is the session that has its contents.
+LastingKind = Literal["head", "branch", "ref", "index", "ignored", "job", "copied"]
 
 
 @dataclass(frozen=True, slots=True)

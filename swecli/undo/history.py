@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from swecli.context.facts import extract_facts
+from swecli.file_names import relative_name
 from swecli.models.context import RetainedFact
 from swecli.models.errors import BadInput, StoreError
 from swecli.models.session import UndonePiece
@@ -19,7 +20,7 @@ from swecli.undo.lasting import Standing, find_committed, find_standing, join_na
 from swecli.undo.pieces import PiecePlan, PiecePlanner
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
-from swecli.undo.turn_files import TurnFiles, relative_name, versions_folder
+from swecli.undo.turn_files import TurnFiles, versions_folder
 from swecli.undo.versions import FileVersions
 from swecli.values import dataclass
 

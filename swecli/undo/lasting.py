@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from swecli.config.paths import project_root
-from swecli.file_names import write_name
+from swecli.file_names import relative_name, write_name
 from swecli.models.errors import BadInput
 from swecli.store.undo_records import LastingChange, LastingKind
 from swecli.tools.git import RepositoryMemory, read_memory, run_git
@@ -88,6 +88,7 @@ def find_standing(
             standing += _Repository(root, environ, present, merged).standing()
     standing += name_running(running)
     standing += _written_by_jobs(merged)
+    standing += _changed_before_the_copy(merged, root)
     ignored = [change.name for change in merged if change.kind == "ignored"]
     if ignored:
         standing.append(Standing(f"ignored, not undone: {join_names(ignored)}"))
@@ -146,6 +147,17 @@ def _written_by_jobs(changes: Sequence[LastingChange]) -> list[Standing]:
     return [
         Standing(f"{join_names(files)}: written while job {job} ran, not undone")
         for job, files in names.items()
+    ]
+
+
+def _changed_before_the_copy(changes: Sequence[LastingChange], root: Path) -> list[Standing]:
+    names: dict[str, list[str]] = {}
+    for change in changes:
+        if change.kind == "copied":
+            names.setdefault(change.before, []).append(relative_name(root, change.name))
+    return [
+        Standing(f"{join_names(files)}: undone only in the original", f"/resume {session[:13]}")
+        for session, files in names.items()
     ]
 
 

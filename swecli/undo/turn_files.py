@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 
-from swecli.file_names import read_name, write_mention, write_name
+from swecli.file_names import read_name, relative_name, write_mention
 from swecli.models.changed_files import LineCounts
 from swecli.models.errors import BadInput
 from swecli.store.session_manager import SessionManager
@@ -205,8 +205,20 @@ class TurnFiles:
                 "Nothing is kept of ignored files, nor of what background commands of earlier versions wrote",
             )
         names = join_names([file.name for file in files])
+        if not names:
+            self.refuse_copied(number)
         hint = f"It changed: {names}" if names else "It changed none"
         raise BadInput(f"T{number} changed no file {text!r:.80}.", hint)
+
+    def refuse_copied(self, number: int) -> None:
+        """Raise BadInput if a turn that changed files was copied from another session, which has their contents."""
+        lasting = self._sessions.lasting_changes.load(self._sessions.session, number)
+        for change in lasting:
+            if change.interaction == number and change.kind == "copied":
+                raise BadInput(
+                    f"T{number} is a copy: the session that it comes from has what it changed.",
+                    f"/resume {change.before[:13]} goes there",
+                )
 
     def _is_not_kept(self, number: int, name: str) -> bool:
         """Return whether a turn changed a file of which only that is recorded, or the folder in which it lies."""
@@ -334,13 +346,6 @@ def known_encoding(file: TextFile | None) -> str:
 def versions_folder(database: Path) -> Path:
     """Return the folder of file versions beside a database."""
     return Path(f"{database.absolute()}.versions")
-
-
-def relative_name(root: Path, path: str) -> str:
-    """Return a path to show: relative to the workspace, or as it is if it lies outside."""
-    if Path(path).is_relative_to(root):
-        path = str(Path(path).relative_to(root))
-    return write_name(path)
 
 
 def _join_runs(chain: Sequence[FileChange]) -> list[Run]:

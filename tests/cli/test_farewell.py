@@ -28,9 +28,7 @@ def leave(*arguments: str, lines: tuple[str, ...] = ("list files",)) -> list[str
         found = re.search("^(.+) continues this session$", terminal.text, re.MULTILINE)
         assert found, terminal.text
     words = shlex.split(found[1])
-    first = next(
-        number for number, word in enumerate(words) if word.startswith("-") and word != "-m"
-    )
+    first = next(number for number, word in enumerate(words) if word in ("-c", "-r"))
     return words[first:]
 
 
@@ -42,10 +40,12 @@ def turns_of(run: Run, *flags: str) -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_newest_session_of_the_folder_is_continued_with_c(run: Run) -> None:
+def test_the_newest_session_of_the_folder_is_continued_with_c_and_by_the_model_of_the_flag(
+    run: Run,
+) -> None:
     words = leave()
-    assert words == ["-c"]
-    run(*words, "-p", "hello", "-m", "demo")
+    assert words == ["-c", "-m", "demo"]
+    run(*words, "-p", "hello")
     assert turns_of(run) == [2]
 
 
@@ -53,7 +53,7 @@ def test_the_newest_session_of_the_folder_is_continued_with_c(run: Run) -> None:
 def test_a_session_of_another_folder_and_database_is_continued_there(run: Run) -> None:
     Path("elsewhere").mkdir()
     words = leave("-C", "elsewhere", "--db", "own.db")
-    run(*words, "-p", "hello", "-m", "demo")
+    run(*words, "-p", "hello")
     assert turns_of(run, "--db", "own.db") == [2]
 
 
@@ -62,8 +62,8 @@ def test_an_older_session_is_continued_by_its_name(run: Run) -> None:
     leave(lines=("list files", "/rename my work"))
     leave()
     words = leave("-r", "my work", lines=())
-    assert words == ["-r", "my work"]
-    run(*words, "-p", "hello", "-m", "demo")
+    assert words == ["-r", "my work", "-m", "demo"]
+    run(*words, "-p", "hello")
     assert turns_of(run) == [2, 1]
 
 
@@ -80,4 +80,4 @@ def test_a_session_whose_folder_was_removed_meanwhile_ends_like_any_other(tmp_pa
         shutil.rmtree(folder)
         terminal.keys("/exit\r")
         assert terminal.wait_for_exit() == 0
-        assert re.search("^.*-c continues this session$", terminal.text, re.MULTILINE)
+        assert re.search("^.*-c -m demo continues this session$", terminal.text, re.MULTILINE)

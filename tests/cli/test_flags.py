@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swecli.cli.flags import SUBCOMMANDS, Parser, parse_run
+from swecli.cli.flags import SUBCOMMANDS, Parser, parse_run, summary
 from swecli.models.errors import UsageError
+from tests.support.shell import Run
 
 
 def test_no_arguments_start_a_new_interactive_session() -> None:
@@ -92,6 +95,17 @@ def test_help_names_every_subcommand_and_exit_code() -> None:
     text = Parser.for_run().format_help()
     assert all(f"swecli {name} " in text for name in SUBCOMMANDS)
     assert all(f" {code} " in text for code in (0, 1, 2, 42, 53, 75, 130, 143))
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_actions_that_help_names_are_there(
+    name: str, run: Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lists = re.findall(r"(?:^|; )([a-z]+(?:, [a-z]+)+)(?=: |$)", summary(name))
+    for action in ", ".join(lists).split(", ") if lists else []:
+        with pytest.raises(SystemExit):
+            run(name, action, "--help")
+        assert f"usage: swecli {name} {action} " in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,12 @@ def test_old_results_are_cleared_first_and_the_newest_five_are_kept() -> None:
     assert "5" in reduction.detail
 
 
+def test_one_result_that_is_cleared_is_named_in_the_singular() -> None:
+    history = turn_with_results(*[19_500] * 6)
+    (reduction,) = fit_messages(history, 0, COUNTER, 32_000, 4_000).reduced
+    assert reduction.detail == "1 old tool result cleared"
+
+
 def test_a_small_window_clears_more_results_but_never_those_of_the_newest_step() -> None:
     fitted = fit_messages(turn_with_results(*[4_000] * 12), 0, COUNTER, 12_000, 2_000)
     assert [

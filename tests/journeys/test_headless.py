@@ -377,10 +377,15 @@ def test_an_answer_that_cannot_be_written_is_reported_as_an_error(style: str) ->
         ["sh", "-c", line], capture_output=True, text=True, env=environment(words), check=False
     )
     assert done.returncode == 1
+    error, _, session = done.stderr.rstrip("\n").rpartition(" ")
     assert (
-        done.stderr
-        == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -c\n"
+        error
+        == "swecli: The answer cannot be written: No space left on device.  It is stored: swecli -r"
     )
+    shown = subprocess.run(
+        [*COMMAND, "sessions", "show", session], capture_output=True, text=True, env=environment({})
+    )
+    assert "talk" in shown.stdout
 
 
 # --- folders without permissions

@@ -39,8 +39,8 @@ def last_line(command: str, search_path: str) -> str:
         terminal.keys("!env\r")
         assert "SWECLI_STARTED_AS" not in terminal.wait("will be sent")
         terminal.keys("\x04")
-        screen = terminal.wait(".* -c continues this session")
-    found = re.search("(.*) -c continues this session", screen)
+        screen = terminal.wait(".* -c -m demo continues this session")
+    found = re.search("(.*) -c -m demo continues this session", screen)
     assert found is not None
     return found[1]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
+from swecli.models.errors import BadInput
 from swecli.store.undo_records import LastingChange
 from swecli.undo.lasting import merge_changes
 from tests.support.command_context import ScriptedContext
@@ -126,6 +127,24 @@ async def test_another_branch_is_named_with_the_way_back() -> None:
 async def test_files_that_are_ignored_are_named() -> None:
     runtime = await runtime_with(shell("mkdir dist; echo 1 > dist/out.js; echo K > .env"))
     assert await undo(runtime) == ["ignored, not undone: .env, dist"]
+    runtime.close()
+
+
+async def test_what_copied_turns_changed_is_named_with_the_session_that_undoes_it() -> None:
+    runtime = await runtime_with(shell("echo 2 > a.txt"), shell("echo y > lib.js"))
+    original = runtime.session.id[:13]
+    copy = runtime.sessions.fork(upto=1)
+    runtime.resume(copy.id)
+    copy_of_copy = runtime.sessions.fork()
+    for session in (copy, copy_of_copy):
+        runtime.resume(session.id)
+        for line in ("/undo T1 a.txt", "/diff T1"):
+            with pytest.raises(BadInput, match=f"T1 is a copy: .*/resume {original} goes there"):
+                await ScriptedContext(runtime).type(line)
+        assert await undo(runtime) == [f"a.txt: undone only in the original: /resume {original}"]
+    runtime.resume(original)
+    await undo(runtime, "/undo 2")
+    assert Path("a.txt").read_text() == "1\n"
     runtime.close()
 
 

@@ -35,7 +35,9 @@ def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     if not store.findings():
         lines.append(f"No findings yet. Run {invocation.prefix}review.")
     elif not selected:
-        lines.append("No finding matches.")
+        all_of_them = f"{asked.prefix}findings list all"
+        is_filtered = bool(asked.words)
+        lines.append("No finding matches." if is_filtered else f"None is open. All: {all_of_them}")
     return ActionResult(
         redact_value([finding.to_json() for finding in selected]),
         tuple(lines),
@@ -114,7 +116,9 @@ def _settle(
     ref = "".join(invocation.words[:1])
     reason = " ".join(invocation.words[1:])
     if state == "dismissed" and store.get(ref) and not reason:
-        raise UsageError("A dismissal needs a reason.", f"Use: findings dismiss {ref} WHY")
+        raise UsageError(
+            "A dismissal needs a reason.", f"Use: {asked.prefix}findings dismiss {ref} WHY"
+        )
     settled = set_state(store, ref, state, reason)
     note = propose_lesson(sessions, store, settled, f"{invocation.prefix}playbook")
     line = f"{settled.id} {message.format(settled.reason)}."

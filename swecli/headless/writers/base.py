@@ -220,9 +220,11 @@ class Writer:
             raise
         except OSError as error:
             self._is_broken = True  # what is buffered would fail again; one report is enough
-            raise SwecliError(
-                f"The answer cannot be written: {error.strerror}.", "It is stored: swecli -c"
-            ) from error
+            # by its id: `-c` at a terminal continues the session before it
+            where = (
+                f"It is stored: swecli -r {session}" if (session := self.turn.session_id) else ""
+            )
+            raise SwecliError(f"The answer cannot be written: {error.strerror}.", where) from error
 
     def note(self, text: str) -> None:
         """Write one line to stderr."""

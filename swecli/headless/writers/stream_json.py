@@ -14,8 +14,8 @@ class _StreamJson(json.FORMAT):
 
     def write(self, event: Event) -> None:
         """Write the event as a line."""
-        self.put(dumps(to_json(event)))
         super().write(event)
+        self.put(dumps(to_json(event)))
 
 
 FORMAT = _StreamJson

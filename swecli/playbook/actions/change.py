@@ -196,13 +196,23 @@ def undo(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     count = parse_count(invocation.text, 1, "changes")
     changes = sessions.playbook.undo(ctx.session, count, redo=is_redo)
     label = "redone" if is_redo else "undone"
-    lines = [f"{label}: {_describe(ctx, change)}" for change in changes]
+    describe = _describe if is_redo else _describe_undone
+    lines = [f"{label}: {describe(ctx, change)}" for change in changes]
     if len(changes) < count:
         lines.append(f"only {len(changes)} of {count}: there were no more")
     number = f" {len(changes)}" if len(changes) > 1 else ""
     hint = "" if is_redo else f"To redo: `{ctx.command} undo{number} --redo`."
     value = [{"id": change.delta.id, "what": summarize(change)} for change in changes]
     return ActionResult(value, tuple(lines), note=hint)
+
+
+def _describe_undone(ctx: ActionContext, change: AppliedDelta) -> str:
+    """Summarize a change that was undone: of a text that was replaced, with the one that is used again."""
+    for name, operation in change.ops_by_id():
+        bullet = ctx.sessions.playbook.get(name)
+        if operation.op == "UPDATE" and "content" in operation.fields and bullet is not None:
+            return f"the change of {name}, which reads again: {bullet.content}"
+    return _describe(ctx, change)
 
 
 def _describe(ctx: ActionContext, change: AppliedDelta) -> str:

@@ -153,11 +153,15 @@ class Screen:
         self.print(add_prefix(Text(sanitize(text), style="warn"), "! ", "warn"))
 
     def error(self, message: str, hint: str = "") -> None:
-        """Print an error and a hint what to do next."""
+        """Print an error and a hint what to do next, on a line of its own unless both fit on one."""
+        prefix = "error: " if self._plain else "✗ "
         text = Text().append(sanitize(message).strip(), "error")
         if hint:
-            text.append(f" · {sanitize(hint).strip()}", "quiet")
-        self.print(add_prefix(text, "error: " if self._plain else "✗ ", "error"))
+            advice = Text(sanitize(hint).strip(), "quiet")
+            on_one_line = Text(" · ", "quiet").join([text, advice])
+            is_short = len(prefix) + on_one_line.cell_len <= self.width
+            text = on_one_line if self._plain or is_short else Text("\n").join([text, advice])
+        self.print(add_prefix(text, prefix, "error"))
 
     def markdown(self, text: str) -> None:
         stream = MarkdownStream(self.color)

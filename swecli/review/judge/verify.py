@@ -18,6 +18,7 @@ from swecli.models.errors import SwecliError
 from swecli.models.finding import Finding, Judgement, worst_first
 from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ToolSpec, Usage
+from swecli.models.money import format_dollars
 from swecli.models.review_events import FindingsJudged
 from swecli.review.judge.evidence import describe_claim
 from swecli.review.judge.grounding import anchor_at, move
@@ -173,7 +174,7 @@ class Verifier:
         tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in unjudged)
         usage = Usage(tokens, len(unjudged) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
-        price = "price unknown" if cost is None else f"about ${cost:.4f}"
+        price = "price unknown" if cost is None else f"about {format_dollars(cost)}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 

@@ -8,7 +8,7 @@ and reductions are numbered from 1 within the session.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -35,6 +35,7 @@ from swecli.store.tables.sessions import (
     SurvivorRow,
 )
 from swecli.store.tables.turns import ChoiceRow, ReflectionRow, TurnRow
+from swecli.store.tables.undo import FileChangeRow, LastingChangeRow
 
 Archive = dict[str, Any]
 _FOREIGN = "elsewhere:"  # prefix of the id of a strategy that does not exist here
@@ -200,6 +201,24 @@ def _copy_bullets(db: sqlmodel.Session, source_id: str, target_id: str) -> None:
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | owner))
 
 
+def _changes_without_contents(
+    db: sqlmodel.Session, original: str, copy: str, last: int
+) -> Iterator[LastingChangeRow]:
+    """Yield a row for each file that copied turns changed: what was in it is undone in the original alone."""
+    rows = _rows(db, FileChangeRow, original, last)
+    names = [
+        (row.interaction, row.path, original)
+        for row in rows
+        if not row.made_by and not row.undone_by
+    ]
+    earlier = _rows(db, LastingChangeRow, original, last)
+    names += [(row.interaction, row.name, row.before) for row in earlier if row.kind == "copied"]
+    for turn, name, source in dict.fromkeys(names):
+        yield LastingChangeRow(
+            session_id=copy, interaction=turn, kind="copied", name=name, before=source
+        )
+
+
 class SessionArchive:
     """Exports, copies and deletes sessions. Each method may raise StoreError; then nothing has changed."""
 
@@ -220,8 +239,8 @@ class SessionArchive:
 
     def copy(self, ref: str, upto: int | None) -> str:
         """Copy a session up to interaction `upto` (None: all) into a new one, and return its id. Copies messages,
-        calls, turn records, reductions and the session's own strategies, but neither costs nor evidence. Raises
-        BadInput if `ref` matches no session or several."""
+        calls, turn records, reductions and the session's own strategies, but neither costs nor evidence, and of changed
+        files the names alone. Raises BadInput if `ref` matches no session or several."""
         with self._database.transaction() as db:
             original = _find_row(db, ref)
             last = (
@@ -249,6 +268,7 @@ class SessionArchive:
                 ReflectionRow(session_id=copy.id, interaction=number, status="done")
                 for number in range(1, last + 1)
             )
+            db.add_all(_changes_without_contents(db, original.id, copy.id, last))
             _copy_bullets(db, original.id, copy.id)
             return copy.id
 

@@ -50,10 +50,11 @@ class ServerCalls:
         subject = offered.name.removeprefix(PREFIX)
 
         def plan(params: RootModel[dict[str, Json]], ctx: ToolContext) -> ToolPlan:
-            arguments = json.dumps(params.root, ensure_ascii=False, indent=1)
+            name = f"{server.name}: {one_line(remote.name, 80)}"
+            brief = one_line(json.dumps(params.root, ensure_ascii=False), 100)
             return ToolPlan(
-                f"{server.name}: {one_line(remote.name, 80)} {one_line(arguments, 100)}",
-                preview=Display(body=arguments),
+                f"{name} {brief}" if params.root else name,
+                preview=Display(body=json.dumps(params.root, ensure_ascii=False, indent=1)),
                 subject=subject,
                 effects=Effects(origin="web"),
             )

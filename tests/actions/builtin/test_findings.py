@@ -48,6 +48,18 @@ def test_states_are_changed_by_command_and_a_dismissal_keeps_its_reason(run: Run
     assert finding_states(run) == ["dismissed", "open", "refuted"]
 
 
+def test_an_empty_list_says_how_to_list_the_closed_ones(run: Run) -> None:
+    run("findings", "dismiss", "F-1", "it is the law")
+    run("findings", "fixed", "F-2")
+    assert run("findings", "list").out == "None is open. All: swecli findings list all\n"
+    assert len(run("findings", "list", "all").out.splitlines()) == 4
+    assert run("findings", "list", "path:nowhere").out == "No finding matches.\n"
+
+
+def test_a_dismissal_without_a_reason_names_the_command_that_has_one(run: Run) -> None:
+    assert "Use: swecli findings dismiss F-1 WHY" in run("findings", "dismiss", "F-1").err
+
+
 def test_secrets_are_redacted_wherever_findings_are_printed(run: Run) -> None:
     run("findings", "dismiss", "F-1", "its key is sk-proj-abcdefghijklmnop1234")
     printed = [

@@ -60,6 +60,21 @@ def test_no_line_is_wider_than_the_screen(text: str) -> None:
     assert all(cell_len(line) <= 40 for line in out.getvalue().split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("width", "printed"),
+    [
+        (40, "✗ There is no file. · Name another one.\n"),
+        (30, "✗ There is no file.\n  Name another one.\n"),
+    ],
+)
+def test_the_hint_of_an_error_has_its_own_line_unless_both_fit_on_one(
+    width: int, printed: str
+) -> None:
+    out = CountingFile()
+    Screen(TextSurface(out, width), False).error("There is no file.", "Name another one.")
+    assert out.getvalue() == printed
+
+
 def test_without_colour_there_are_no_escape_codes_and_no_trailing_spaces() -> None:
     out = CountingFile()
     write_everything(

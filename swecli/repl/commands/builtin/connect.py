@@ -19,7 +19,7 @@ _FIRST = ("anthropic", "openai", "gemini")  # services that are offered first
 async def _connect(ctx: CommandContext, args: str) -> None:
     """Set up a model: a provider and its key, a local server, or the offline tour"""
     # late: not needed to declare a command
-    from swecli.llm.services import HOSTED
+    from swecli.llm.services import DEMO, HOSTED
 
     services = {service.name: service for service in HOSTED if service.default_model}
     options = [(name, f"{services[name].default_model}, with a key of yours") for name in _FIRST]
@@ -37,8 +37,12 @@ async def _connect(ctx: CommandContext, args: str) -> None:
         await _connect_local(ctx)
     elif choice in services:
         await _connect_service(ctx, services[choice])
-    else:
+    elif picked == _TOUR:
+        if ctx.runtime.agent.model.name != DEMO:
+            ctx.runtime.switch_model(DEMO)
         ctx.screen.note("Type `tour` to see what the tour answers. /connect sets up a model.")
+    else:
+        ctx.screen.note(f"Nothing was changed: {ctx.runtime.agent.model.name} answers.")
 
 
 async def _connect_local(ctx: CommandContext) -> None:
@@ -52,7 +56,8 @@ async def _connect_local(ctx: CommandContext) -> None:
         ports = ", ".join(f"{server.name} {server.port}" for server in LOCAL)
         raise NoModel(
             f"No local server answers (looked at: {ports}).",
-            "Start one, load a model there, then /connect again.",
+            "Start one, load a model there, then /connect again. One at another port: "
+            "OPENAI_BASE_URL=http://127.0.0.1:PORT/v1 swecli -m openai/NAME",
         )
     options = [(name, f"{name} · port {port}") for name, port in models]
     name = await ctx.pick("Which of its models?", options, [("",) for _ in options])

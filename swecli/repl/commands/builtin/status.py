@@ -15,6 +15,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
     runtime = ctx.runtime
     session = runtime.session
     sandbox = runtime.agent.ctx.commands.sandbox
+    database = runtime.sessions.database.path
     pending = len(runtime.sessions.turns.pending(session.id))
     trust = "trusted" if runtime.trusted else "not trusted"
     if not runtime.trusted and find_project_files(runtime.cwd):
@@ -30,7 +31,7 @@ async def _status(ctx: CommandContext, args: str) -> None:
         ("window", str(session.window)),
         ("folder", f"{short_path(runtime.cwd)} ({trust})"),
         ("session", f"{title} · {turns} · {session.id}"),
-        ("database", str(runtime.sessions.database.path or "sqlite://")),
+        ("database", "sqlite://" if database is None else short_path(database)),
         ("sandbox", sandbox.describe() if sandbox else "none"),
         *_hooks(ctx),
         ("learning", learning),

@@ -84,6 +84,22 @@ async def test_what_is_no_key_is_refused(runtime: Runtime) -> None:
         await ScriptedContext(runtime, "openai", "two words").type("/connect")
 
 
-async def test_without_a_local_server_it_says_where_it_looked(runtime: Runtime) -> None:
-    with pytest.raises(NoModel, match="looked at: ollama"):
+async def test_without_a_local_server_it_says_where_it_looked_and_how_to_use_another_port(
+    runtime: Runtime,
+) -> None:
+    with pytest.raises(NoModel, match=r"looked at: ollama .* OPENAI_BASE_URL=http://127\.0\.0\.1:"):
         await ScriptedContext(runtime, "local").type("/connect")
+
+
+async def test_a_question_that_is_not_answered_leaves_the_model_as_it_is(runtime: Runtime) -> None:
+    before = runtime.agent.model.name
+    printed = await ScriptedContext(runtime, None).type("/connect")
+    assert f"Nothing was changed: {before} answers." in printed
+    assert runtime.agent.model.name == before
+
+
+async def test_the_tour_answers_when_it_is_chosen(runtime: Runtime) -> None:
+    assert runtime.agent.model.name != "demo"
+    assert "Type `tour`" in await ScriptedContext(runtime, "tour").type("/connect")
+    assert runtime.agent.model.name == "demo"
+    assert not runtime.start.paths.config_file.exists()

@@ -62,6 +62,14 @@ async def test_a_strategy_can_be_edited_and_removed(runtime: Runtime, ctx: Scrip
     assert "No strategies yet" in await ctx.type("/playbook list")
 
 
+async def test_an_undone_edit_shows_the_text_that_is_used_again(ctx: ScriptedContext) -> None:
+    await ctx.type("/playbook add Tabs everywhere")
+    await ctx.type("/playbook edit P-1 Spaces everywhere")
+    printed = await ctx.type("/playbook undo")
+    assert "undone: the change of P-1, which reads again: Tabs everywhere" in printed
+    assert "redone: P-1 now: Spaces everywhere" in await ctx.type("/playbook undo --redo")
+
+
 async def test_playbook_undo_reverts_the_newest_change_first(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
