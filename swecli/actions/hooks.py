@@ -102,7 +102,7 @@ async def approve_hooks(start: Start, asked: Invocation) -> ActionResult:
         TrustLedger.find(start.paths).approve_hooks(chosen[0].root, texts)
     except OSError as error:
         raise not_recorded(error) from error
-    line = f"{pluralize(len(chosen), 'hook')} approved: asked from the next message on"
+    line = f"{pluralize(len(chosen), 'hook')} approved, in use from the next message on"
     return ActionResult([entry.hook.name for entry in chosen], (*pieces, line))
 
 

@@ -197,25 +197,28 @@ class REPL(Program):
         self.session_manager = runtime.sessions
         self.agent = runtime.agent
         self.footer.attach(runtime)
-        for notice in runtime.notices:
-            self.renderer.screen.warn(notice)
+        notices = [*runtime.notices]
         if runtime.auto_confirmed:
             reason = await run_in_thread(runtime.missing_sandbox, "swecli-sandbox")
             if reason:
-                self.renderer.screen.warn(
+                notices.append(
                     f"mode auto without a sandbox: commands run as you, without a question ({reason})"
                 )
+        for notice in notices:
+            self.renderer.screen.warn(notice)
+        if notices:
+            self.renderer.screen.line()
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown
             from swecli.repl.render.session_lines import show_session
 
             show_session(self.renderer.screen, session)
-            self.renderer.screen.line()
             # late: as above
             from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
 
             await settle_open_elsewhere(self._startup.context)
+            self.renderer.screen.line()
         self.prompt.redraw()
         self._background.start(self._background.reflect_pending(runtime.learning))
         self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())

@@ -403,11 +403,14 @@ def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissio
                 permissions.last += f"; {rule} could not be saved: {error}"
 
 
-async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
+async def _ask_user(
+    call: ToolCall, ask: Ask, question: str, choices: Sequence[str], default: str
+) -> Decision:
     """Ask the user the question of a call, and record who answered, and what he typed: a choice is not in his words."""
     display = Display(body=question)
     summary = f"Ask {one_line(question)}"
-    decision = await ask(AskRequest(call, question, summary, display, choices=tuple(choices)))
+    asked = AskRequest(call, question, summary, display, choices=tuple(choices), default=default)
+    decision = await ask(asked)
     call.decision = decision.by
     if decision.answer not in choices:
         call.reason = decision.answer

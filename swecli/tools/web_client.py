@@ -72,8 +72,16 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
         httpcore.TimeoutException,
         OSError,
     ) as error:
-        reason = _without_secret(str(error) or type(error).__name__, request)
+        reason = _without_secret(_reason(error), request)
         raise ToolError(f"{name} cannot be fetched: {one_line(reason, 200)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the words of the system for a connection that failed, without its number, else those of the library."""
+    for link in (error, error.__context__):
+        if isinstance(link, OSError) and link.strerror:
+            return link.strerror
+    return str(error) or type(error).__name__
 
 
 def _without_secret(text: str, request: WebRequest) -> str:

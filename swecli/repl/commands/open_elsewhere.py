@@ -21,12 +21,14 @@ async def settle_open_elsewhere(ctx: CommandContext) -> None:
     if not runtime.is_open_elsewhere:
         return
     options = list(_ANSWERS.values())
-    picked = await ctx.asker.choose(_QUESTION, options, guarded=True, interrupts=False)
+    picked = await ctx.asker.choose(_QUESTION, options, guarded=True, escape="for a new session")
     answer = "new" if picked is None else list(_ANSWERS)[picked]
     if answer == "copy":
         copy = runtime.sessions.fork()
         runtime.resume(copy.id)
         ctx.screen.note(f"continuing in a copy: {copy.id}")
+    elif answer == "both":
+        ctx.screen.note("continuing here, and there: each loads the turns of the other")
     elif answer == "new":
         runtime.new_session()
         ctx.screen.note("a new session: nothing of the other one is sent")

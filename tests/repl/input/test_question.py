@@ -116,7 +116,7 @@ def test_escape_and_a_digit_in_one_read_stop_and_do_not_answer() -> None:
 def test_escape_at_a_question_beside_a_turn_is_no_answer_and_interrupts_nothing() -> None:
     async def play(typist: Typist) -> None:
         asked = asyncio.ensure_future(
-            typist.prompt.choose("Sure?", OPTIONS, guarded=True, interrupts=False)
+            typist.prompt.choose("Sure?", OPTIONS, guarded=True, escape="for no")
         )
         await asyncio.sleep(_QUIET_SECONDS + 0.1)
         await typist.type(ENTER, ESC)

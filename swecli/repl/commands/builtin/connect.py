@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from swecli.models.errors import NoModel
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.base import CommandContext, command
+from swecli.text import short_path
 
 if TYPE_CHECKING:
     from swecli.llm.services import Service
@@ -37,8 +38,31 @@ async def _connect(ctx: CommandContext, args: str) -> None:
         await _connect_local(ctx)
     elif picked in services:
         await _connect_service(ctx, services[picked])
+    elif picked == _TOUR:
+        _show_tour(ctx)
     else:
-        ctx.screen.note("Type `tour` to see what the tour answers. /connect sets up a model.")
+        _say_unchanged(ctx)
+
+
+def _show_tour(ctx: CommandContext) -> None:
+    """Use the tour in this session."""
+    # late: as above
+    from swecli.llm.services import DEMO
+
+    if ctx.runtime.agent.model.name != DEMO:
+        ctx.runtime.switch_model(DEMO)
+    ctx.screen.note("Type tour to see what the offline tour answers. /connect sets up a model.")
+
+
+def _say_unchanged(ctx: CommandContext) -> None:
+    # late: as above
+    from swecli.llm.services import DEMO
+
+    name = ctx.runtime.agent.model.name
+    if name == DEMO:
+        ctx.screen.note("Nothing was changed: the offline tour answers. Type tour to see what.")
+    else:
+        ctx.screen.note(f"Nothing was changed: {name} answers as before.")
 
 
 async def _connect_local(ctx: CommandContext) -> None:
@@ -52,11 +76,14 @@ async def _connect_local(ctx: CommandContext) -> None:
         ports = ", ".join(f"{server.name} {server.port}" for server in LOCAL)
         raise NoModel(
             f"No local server answers (looked at: {ports}).",
-            "Start one, load a model there, then /connect again.",
+            "Start one and load a model there, then /connect again. For one at another address, write a "
+            f"table [models.NAME] with base_url into {short_path(ctx.runtime.start.paths.config_file)}.",
         )
     options = [(name, f"{name} · port {port}") for name, port in models]
     name = await ctx.pick("Which of its models?", options, [("",) for _ in options])
-    if name is not None:
+    if name is None:
+        _say_unchanged(ctx)
+    else:
         _use(ctx, name)
 
 
@@ -70,7 +97,8 @@ async def _connect_service(ctx: CommandContext, service: Service) -> None:
         _use(ctx, service.default_model)
         return
     key = await ctx.asker.ask_secret(
-        f"Key of {service.name} (not shown, not kept in the history; Esc: none)"
+        f"Your key of {service.name}? It is not shown, and stored in the keyring of this computer, "
+        "or without one in a file that only you can read."
     )
     if not key:
         ctx.screen.note(f"Nothing was changed. {variable} in the environment works too.")
