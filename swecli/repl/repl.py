@@ -315,7 +315,7 @@ def _current_folder() -> Path:
 
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
-    dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
+    dim, warn, end = ("\x1b[2m", "\x1b[33m", "\x1b[0m") if color else ("", "", "")
     model = one_line(_describe_model(start.choice.name, start.choice.why))
     model_lines = textwrap.wrap(model, width, break_on_hyphens=False)
     facts = [f"swecli {__version__}", *model_lines, one_line(short_path(start.cwd))]
@@ -325,7 +325,7 @@ def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     hints = ["/help for commands", keys.hint("next_mode", "to switch mode")]
     lines += [f"{dim}{line}{end}" for line in _wrap_parts(list(filter(None, hints)), width)]
     for notice in (*start.notices, *keys.notices):
-        lines += _wrap_notice(one_line(notice, 1_000), width)
+        lines += [f"{warn}{line}{end}" for line in _wrap_notice(one_line(notice, 1_000), width)]
     return "\n".join(lines) + "\n\n"
 
 

@@ -486,9 +486,9 @@ def _mark_cancelled(call: ToolCall) -> None:
 
 def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
     """Return the result of a call that the user stopped, with the time that the screen shows."""
+    if question.is_unanswered:  # the time is the tool's own, so there is none yet
+        return "Stopped by the user, before the question was answered. Nothing was done."
     stopped = f"Stopped by the user after {duration_ms / 1000:.0f} s"
-    if question.is_unanswered:
-        return f"{stopped}, before the question was answered. Nothing was done."
     return interrupted_text(stopped, ctx.progress.output.text() if ctx.progress.output else "")
 
 

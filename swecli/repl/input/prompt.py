@@ -423,9 +423,9 @@ class PromptLine:
         return [row for hint in hints if hint for row in _wrap_words(hint, columns - 1)]
 
     def _line_rows(self) -> int:
-        """Return the rows of the input line, at most half of the screen."""
+        """Return the rows of the input line, or of what is offered there, at most half of the screen."""
         columns, rows = self.size
-        lines = self.buffer.text.split("\n")
+        lines = (self.buffer.text or self._ghost.offer).split("\n")
         needed = sum(1 + (get_cwidth(line) + len(_PROMPT)) // columns for line in lines)
         return min(needed, max(1, rows // 2))
 

@@ -170,8 +170,8 @@ def render_approval(
     request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, hint: str = ""
 ) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `hint`: see `render_diff`. A command or a question is shown
-     is shown once: below its first word if it is too long for a line, or has several."""
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `hint`: see `render_diff`. A command or a
+    question is shown once: below its first word if it is too long for a line, or has several."""
     return Group(*_approval_parts(request, max_rows, hint))
 
 

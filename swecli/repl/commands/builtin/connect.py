@@ -32,7 +32,7 @@ async def _connect(ctx: CommandContext, args: str) -> None:
     picked = await ctx.pick("Which model should answer?", options)
     if picked == _OTHER:
         others = [name for name in services if name not in _FIRST]
-        options = [(name, f"{name}: {services[name].default_model}") for name in others]
+        options = [(name, services[name].default_model) for name in others]
         picked = await ctx.pick("Which service?", options, [("",) for _ in options])
     if picked == _LOCAL:
         await _connect_local(ctx)
