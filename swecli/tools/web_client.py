@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import zlib
@@ -77,10 +78,14 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
 
 
 def _reason(error: Exception) -> str:
-    """Return the words of the system for a connection that failed, without its number, else those of the library."""
-    for link in (error, error.__context__):
-        if isinstance(link, OSError) and link.strerror:
+    """Return the system's words for a connection that was not made, without a number, else those of the library."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, socket.gaierror) and link.strerror:
             return link.strerror
+        if isinstance(link, ConnectionError) and link.errno:  # whose own words are asyncio's
+            return os.strerror(link.errno)
+        link = link.__cause__ or link.__context__
     return str(error) or type(error).__name__
 
 
