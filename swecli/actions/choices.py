@@ -33,7 +33,7 @@ def find_models(runtime: Runtime) -> Values:
     for service in HOSTED:
         about = f"{service.name}'s default"
         if not any(environ.get(name, "").strip() for name in service.key_variables):
-            about += f" (needs {service.key_variables[0]})"
+            about = f"needs {service.key_variables[0]}"
         labels.setdefault(service.default_model, about)
     labels.pop("", None)  # of settings without a model, and of services without a default
     return list(labels.items())

@@ -12,6 +12,7 @@ from swecli.config.paths import Paths
 from swecli.config.private_files import write_file
 from swecli.config.toml_files import read_toml
 from swecli.models.errors import BadInput, ConfigError
+from swecli.text import short_path
 from swecli.values import dataclass
 
 _KEYRING = "secret-tool"  # libsecret's program, which GNOME's and KDE's keyrings answer
@@ -70,7 +71,7 @@ def _store_in_file(provider: str, key: str, paths: Paths) -> StoredKey:
         path.chmod(0o600)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}.", "") from error
-    return StoredKey(f"{path}, which only you can read", ("cat", str(path)))
+    return StoredKey(f"{short_path(path)}, which only you can read", ("cat", str(path)))
 
 
 def choose_for_every_start(path: Path, model: str, key_command: Sequence[str] = ()) -> None:

@@ -102,7 +102,7 @@ async def approve_hooks(start: Start, invocation: Invocation) -> ActionResult:
         TrustLedger.find(start.paths).approve_hooks(chosen_hooks[0].root, texts)
     except OSError as error:
         raise not_recorded(error) from error
-    line = f"{pluralize(len(chosen_hooks), 'hook')} approved: asked from the next message on"
+    line = f"{pluralize(len(chosen_hooks), 'hook')} approved, in use from the next message on"
     return ActionResult([entry.hook.name for entry in chosen_hooks], (*pieces, line))
 
 

@@ -165,8 +165,9 @@ async def approve_tools(start: Start, name: str, invocation: Invocation) -> Acti
         TrustLedger.find(start.paths).approve_server(server.root, name, record.to_text())
     except OSError as error:
         raise not_recorded(error) from error
-    line = f"{name}: {pluralize(len(usable), 'tool')} from the next request on, each asked about"
-    rule = f"mcp({name}__*) in the setting allow ends the questions"
+    count = pluralize(len(usable), "tool")
+    line = f"{name}: the model gets {count} from the next request on, and you are asked about each call"
+    rule = f"the rule mcp({name}__*) in the setting allow lets it call them without a question"
     value = {"approved": name, "tools": [tool.name for tool in usable]}
     return ActionResult(value, (*pieces, line, rule))
 

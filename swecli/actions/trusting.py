@@ -51,9 +51,9 @@ class TrustQuestion:
         """The question."""
         if not self.pending:
             return f"Trust {short_path(self.trust.root)}? It holds no files for swecli yet."
-        return (
-            f"Use {pluralize(len(self.pending), 'file')} of {short_path(self.trust.root)} as shown?"
-        )
+        count = pluralize(len(self.pending), "file")
+        now = "as it is now" if len(self.pending) == 1 else "as they are now"
+        return f"Use {count} of {short_path(self.trust.root)} {now}?"
 
     @property
     def agreed(self) -> list[str]:

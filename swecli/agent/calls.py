@@ -369,7 +369,8 @@ class CallRunner:
             self._record(call, text)
             title = "stopped by you before it ran"
             if call.duration_ms is not None:
-                title = f"stopped by you after {call.duration_ms / 1000:.0f} s"
+                seconds = round(call.duration_ms / 1000)
+                title = f"stopped by you after {seconds} s" if seconds else "stopped by you"
             display = Display(title, strip_terminal_codes(output.text()))
             return call, summary, ToolResult(False, text, display, cancelled=True)
         finally:

@@ -134,6 +134,8 @@ class _FailedRequest:
         key = self.endpoint.key_name
         verb = "refused"
         hint = f"Set {key} to a valid key, {_OR_OTHER_MODEL}"
+        if self.endpoint.key_command:  # which /connect writes: who has used that knows no setting
+            hint = f"Give another key with /connect in a session, correct key_command, {_OR_OTHER_MODEL}"
         if self.status == 403:
             verb = "does not allow this with"
             hint = "Its words say whether this is about the key, the model or the request: change that, "

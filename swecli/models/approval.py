@@ -33,6 +33,8 @@ class AskRequest:
     remedy: str = ""
     # None: approval is asked for; otherwise an answer, which is one of these or another text
     choices: tuple[str, ...] | None = None
+    # what the model does without an answer, in its words; "": it did not say
+    default: str = ""
     # a plan in Markdown, which the user accepts, also with changes, or refuses; "": the question is not about one
     plan: str = ""
 

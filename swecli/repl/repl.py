@@ -201,25 +201,28 @@ class REPL(Program):
         self.session_manager = runtime.sessions
         self.agent = runtime.agent
         self.footer.attach(runtime)
-        for notice in runtime.notices:
-            self.renderer.screen.warn(notice)
+        notices = [*runtime.notices]
         if runtime.auto_confirmed:
             reason = await run_in_thread(runtime.missing_sandbox, "swecli-sandbox")
             if reason:
-                self.renderer.screen.warn(
+                notices.append(
                     f"mode auto without a sandbox: commands run as you, without a question ({reason})"
                 )
+        for notice in notices:
+            self.renderer.screen.warn(notice)
+        if notices:
+            self.renderer.screen.line()
         session = runtime.sessions.current_session
         if self.start.resume is not None and session is not None:
             # late: loaded after the prompt is shown
             from swecli.repl.render.session_lines import show_session
 
             show_session(self.renderer.screen, session)
-            self.renderer.screen.line()
             # late: as above
             from swecli.repl.commands.open_elsewhere import settle_open_elsewhere
 
             await settle_open_elsewhere(self._startup.context)
+            self.renderer.screen.line()
         self.prompt.redraw()
         self._background.start(self._background.reflect_pending(runtime.learning))
         self._job_watcher = asyncio.get_running_loop().create_task(self._watch_jobs())
@@ -316,7 +319,7 @@ def _current_folder() -> Path:
 
 def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     """Render version, model, folder, help and notices."""
-    dim, end = ("\x1b[2m", "\x1b[0m") if color else ("", "")
+    dim, warn, end = ("\x1b[2m", "\x1b[33m", "\x1b[0m") if color else ("", "", "")
     model = one_line(_describe_model(start.choice.name, start.choice.reason))
     model_lines = textwrap.wrap(model, width, break_on_hyphens=False)
     facts = [f"swecli {__version__}", *model_lines, one_line(short_path(start.cwd))]
@@ -326,7 +329,7 @@ def _banner(start: Start, keys: KeyMap, color: bool, width: int = 80) -> str:
     hints = ["/help for commands", keys.hint("next_mode", "to switch mode")]
     lines += [f"{dim}{line}{end}" for line in _wrap_parts(list(filter(None, hints)), width)]
     for notice in (*start.notices, *keys.notices):
-        lines += _wrap_notice(one_line(notice, 1_000), width)
+        lines += [f"{warn}{line}{end}" for line in _wrap_notice(one_line(notice, 1_000), width)]
     return "\n".join(lines) + "\n\n"
 
 

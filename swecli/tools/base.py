@@ -83,8 +83,8 @@ class ChangeRecorder(Protocol):
 DoTask = Callable[[str, str, Collection[str], "ToolContext"], Awaitable[ToolResult]]
 
 
-# Asks the user a question with choices; without any for a free text.
-AskUser = Callable[[str, Sequence[str]], Awaitable[Decision]]
+# Asks the user a question with choices, without any for a free text, and says what is done without an answer.
+AskUser = Callable[[str, Sequence[str], str], Awaitable[Decision]]
 
 
 # Asks the user to accept a plan, given as Markdown. The decision's `answer` is the accepted text.

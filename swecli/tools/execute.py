@@ -404,11 +404,14 @@ def _keep_answer(request: AskRequest, decision: Decision, permissions: Permissio
                 permissions.last += f"; {rule} could not be saved: {error}"
 
 
-async def _ask_user(call: ToolCall, ask: Ask, question: str, choices: Sequence[str]) -> Decision:
+async def _ask_user(
+    call: ToolCall, ask: Ask, question: str, choices: Sequence[str], default: str
+) -> Decision:
     """Ask the user the question of a call, and record who answered, and what he typed: a choice is not in his words."""
     display = Display(body=question)
     summary = f"Ask {one_line(question)}"
-    decision = await ask(AskRequest(call, question, summary, display, choices=tuple(choices)))
+    asked = AskRequest(call, question, summary, display, choices=tuple(choices), default=default)
+    decision = await ask(asked)
     call.decision = decision.by
     if decision.answer not in choices:
         call.reason = decision.answer
@@ -484,9 +487,9 @@ def _mark_cancelled(call: ToolCall) -> None:
 
 def _stopped_text(duration_ms: int, ctx: ToolContext, question: _TimedAsk) -> str:
     """Return the result of a call that the user stopped, with the time that the screen shows."""
+    if question.is_unanswered:  # the time is the tool's own, so there is none yet
+        return "Stopped by the user, before the question was answered. Nothing was done."
     head = f"Stopped by the user after {duration_ms / 1000:.0f} s"
-    if question.is_unanswered:
-        return f"{head}, before the question was answered. Nothing was done."
     return interrupted_text(head, ctx.progress.output.text() if ctx.progress.output else "")
 
 

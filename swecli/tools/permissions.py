@@ -282,7 +282,7 @@ class Permissions:
     def _decide_outside(self, tool: Tool, plan: ToolPlan, ctx: ToolContext) -> PermissionVerdict:
         """Return the decision on a command outside the sandbox that no rule denies: no mode allows it, and no rule but
         those for it."""
-        reason = f"It asks to run outside the sandbox: {plan.outside}"
+        reason = f"It wants to leave the sandbox: {plan.outside}"
         ask = PermissionVerdict("ask", "rule", reason, exact_only=True)
         allowing = [*self.session, *self.project, *self.allow]
         rules = [rule for rule in allowing if rule.kind == OUTSIDE]

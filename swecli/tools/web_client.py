@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import zlib
@@ -72,8 +73,20 @@ async def get(request: WebRequest, environ: Mapping[str, str], seconds: float = 
         httpcore.TimeoutException,
         OSError,
     ) as error:
-        reason = _without_secret(str(error) or type(error).__name__, request)
+        reason = _without_secret(_reason(error), request)
         raise ToolError(f"{name} cannot be fetched: {one_line(reason, 200)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the system's words for a connection that was not made, without a number, else those of the library."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, socket.gaierror) and link.strerror:
+            return link.strerror
+        if isinstance(link, ConnectionError) and link.errno:  # whose own words are asyncio's
+            return os.strerror(link.errno)
+        link = link.__cause__ or link.__context__
+    return str(error) or type(error).__name__
 
 
 def _without_secret(text: str, request: WebRequest) -> str:

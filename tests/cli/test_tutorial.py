@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swecli.actions.tutorial import FILES, STEPS
+from tests.support.repositories import make_repository
 from tests.support.shell import Run
 from tests.support.terminal import Terminal
 
@@ -25,7 +26,7 @@ OUTPUTS = {
     "/redo": r"Redone: \"fix it and run them again\"",
     "/window 1": "^window 1: 1 turn sent",
     "how do the tests run?": "My playbook says: The tests run with python3 -m unittest -v",
-    "/review prices.py": r"F-1 prices\.py:9 LOGIC",
+    "/review prices.py": r"checked against the code: 1 confirmed",
     "/review --fix F-1": "before, it was -1900",
 }
 EDITS = ("fix it and run them again", "/review --fix F-1")  # each is a question
@@ -69,7 +70,8 @@ def take(terminal: Terminal, line: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_takes_every_line_with_tab() -> None:
+def test_a_person_takes_every_line_with_tab_also_in_a_repository() -> None:
+    make_repository(Path.cwd())
     with Terminal("tutorial", "shop", columns=100, rows=60) as terminal:
         terminal.wait("the answers are recorded ones, everything else is real")
         for number, step in enumerate(STEPS[:-1], 1):
@@ -91,3 +93,16 @@ def test_anything_else_gets_two_honest_lines() -> None:
         terminal.keys("write me a poem\r")
         terminal.wait("The tutorial's answers are recorded, and there is none for this line")
         terminal.wait("look around   .Tab takes it")
+
+
+@pytest.mark.slow
+def test_on_a_narrow_screen_the_offer_is_whole_and_each_hint_begins_a_row() -> None:
+    with Terminal("tutorial", "shop", columns=40, rows=40) as terminal:
+        for step in STEPS[:2]:
+            terminal.wait(rf"{re.escape(step.line)}   \(Tab takes it\)")
+            take(terminal, step.line)
+        terminal.wait(r"\(Tab takes it\)")
+        terminal.keys("/undo\r")
+        terminal.wait(r"^your last message: edit it")
+        terminal.wait(r"^Tab takes remember that")
+        terminal.wait(r"^step 3 of 14: ")

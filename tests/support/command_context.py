@@ -102,7 +102,7 @@ class ScriptedContext(CommandContext):
         *,
         guarded: bool = False,
         default: int | None = None,
-        interrupts: bool = True,
+        escape: str = "",
     ) -> int | None:
         """Return the index of the option whose key is the next pick, or None if the pick is None."""
         self.titles.append(title)
@@ -110,7 +110,7 @@ class ScriptedContext(CommandContext):
         key = self._picks.pop(0)
         return None if key is None else [option.key for option in options].index(key)
 
-    async def ask_text(self, label: str) -> str | None:
+    async def ask_text(self, label: str, text: str = "") -> str | None:
         return self._picks.pop(0)
 
     async def ask_secret(self, label: str) -> str | None:

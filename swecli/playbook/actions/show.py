@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the prompt completes the actions' names before the database
     from swecli.store.journal.deltas import BulletEvidence
     from swecli.store.session_manager import SessionManager
 
+_TOOL = "remember"  # the source of what the model stores by its tool
 _MAX_CHANGES = 20  # changes that are printed if no number is given
 _MAX_LISTED = 100  # strategies that are printed; `--json` and `--verbose` contain all
 _MAX_TURNS = 10  # turns and verdicts that are printed of a strategy
@@ -301,15 +302,16 @@ def format_sources(ctx: ActionContext, evidence: Iterable[Evidence]) -> tuple[st
 
 def _format_writer(item: Evidence) -> str:
     """Return who wrote the quotation of a source."""
+    author = "the model" if item.source == _TOOL else item.source
     if item.trust == "user":
-        return "you wrote" if item.source == "user" else f"your words, noted by {item.source}"
+        return "you wrote" if item.source == "user" else f"your words, noted by {author}"
     if item.call_id:
         return f"in the result of {item.call_id}"
     if item.trust == "web":
         return "on a web page"
     if item.trust == "repository":
         return "in the project's files"
-    return f"quoted by {item.source}, not taken as your words"
+    return f"quoted by {author}, not taken as your words"
 
 
 def _format_turn(ctx: ActionContext, item: Evidence) -> str:

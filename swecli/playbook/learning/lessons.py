@@ -417,10 +417,10 @@ class PlaybookMemory:
             return f"{name} is removed"
         bullet = session.playbook.bullets.get(name)
         if op.doubt is Doubt.TAKEN_BACK:
-            return f"{name} stays until the user agrees: /playbook review"
+            return f"{name} stays until a yes to this: /playbook review"
         if bullet is None or bullet.is_live:
             return f"kept as {name}"
-        line = f"kept as {name}, and needs the user's approval: /playbook review"
+        line = f"kept as {name}, and waits for a yes: /playbook review"
         return f"{line}; {bullet.replaces[0]} stays until then" if bullet.replaces else line
 
     def recall(self, query: str) -> str:

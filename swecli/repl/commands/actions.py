@@ -33,7 +33,7 @@ class SessionFace(Face):
         return self._ctx.renderer.working(label)
 
     def note(self, text: str) -> None:
-        self._ctx.screen.line(text)
+        self._ctx.screen.indented(text)
 
     def warn(self, text: str) -> None:
         self._ctx.screen.warn(text)
@@ -42,7 +42,7 @@ class SessionFace(Face):
         self._ctx.screen.error(error.message, error.hint)
 
     async def confirm(self, question: str, yes: str = "yes", no: str = "no") -> bool:
-        return await self._ctx.pick(question, [("no", no), ("yes", yes)]) == "yes"
+        return await self._ctx.confirm(question, yes, no)
 
 
 async def perform(

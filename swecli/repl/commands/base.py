@@ -62,7 +62,7 @@ class CommandContext:
     async def confirm(self, title: str, yes: str = "yes", no: str = "no") -> bool:
         """Ask a question of the command itself, which may run beside a turn. No answer is a no."""
         options = [Option(yes, "1", "y"), Option(no, "3", "n")]
-        return await self.asker.choose(title, options, guarded=True, interrupts=False) == 0
+        return await self.asker.choose(title, options, guarded=True, escape="for no") == 0
 
     def report(self, result: ActionResult) -> None:
         """Print a result: the table, then the lines, the first of several as a heading, then the note, then what

@@ -21,12 +21,14 @@ async def settle_open_elsewhere(ctx: CommandContext) -> None:
     if not runtime.is_open_elsewhere:
         return
     options = list(_ANSWERS.values())
-    index = await ctx.asker.choose(_QUESTION, options, guarded=True, interrupts=False)
+    index = await ctx.asker.choose(_QUESTION, options, guarded=True, escape="for a new session")
     answer = "new" if index is None else list(_ANSWERS)[index]
     if answer == "copy":
         copy = runtime.sessions.fork()
         runtime.resume(copy.id)
         ctx.screen.note(f"continuing in a copy: {copy.id}")
+    elif answer == "both":
+        ctx.screen.note("continuing here, and there: each loads the turns of the other")
     elif answer == "new":
         runtime.new_session()
         ctx.screen.note("a new session: nothing of the other one is sent")

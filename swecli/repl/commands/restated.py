@@ -15,7 +15,15 @@ from swecli.text import shorten
 if TYPE_CHECKING:  # loaded after the prompt is shown
     from swecli.playbook.learning.service import Restated
 
-_YES, _NO, _EDIT = Option("yes", "1", "y"), Option("no", "2", "n"), Option("edit", "3", "e")
+# A number means the same as in an approval.
+_YES, _NO = Option("yes", "1", "y"), Option("no, forget it", "3", "n")
+_EDIT = Option("edit it first", "4", "e")
+_ONLY_HERE = Option("yes, only here", "2")
+_EVERYWHERE = Option(
+    "yes, in all my projects", "2", confirmation="The model gets it in each of your projects."
+)
+_KEEP = Option("no, keep it", "3", "n")  # to the question whether to forget it
+_LATER = "to decide later"  # Esc
 _MAX_QUOTED = (
     200  # characters of the user's words, and of a strategy that is replaced, in a question
 )
@@ -37,10 +45,10 @@ def _title(restated: Restated) -> str:
         words = "These are your words, but maybe only a part of a sentence."
     # whole: a yes is to all of it
     if bullet.doubt is Doubt.TAKEN_BACK:
-        return f'Forget {bullet.id} "{bullet.content}"? {words}'
+        return f'Forget {bullet.id} "{bullet.content}"?\n{words}'
     replaced = [f'{old.id} "{shorten(old.content, _MAX_QUOTED)}"' for old in restated.replaces]
     instead = f" instead of {', '.join(replaced)}" if replaced else ""
-    return f'Remember for {bullet.reach} "{bullet.content}"{instead}? {words}'
+    return f'Remember for {bullet.reach} "{bullet.content}"{instead}?\n{words}'
 
 
 async def _ask(ctx: CommandContext, restated: Restated) -> bool:
@@ -48,22 +56,23 @@ async def _ask(ctx: CommandContext, restated: Restated) -> bool:
     bullet = restated.bullet
     if bullet.doubt is Doubt.TAKEN_BACK:
         return await _ask_to_forget(ctx, restated)
-    other, label = (
-        ("project", "only here") if bullet.scope == "user" else ("user", "in all my projects")
-    )
-    options = (_YES, _NO, _EDIT, Option(label, "4"))
-    index = await ctx.asker.choose(_title(restated), options, guarded=True)
+    other, elsewhere = "user", _EVERYWHERE
+    if bullet.scope == "user":
+        other, elsewhere = "project", _ONLY_HERE
+    options = (_YES, elsewhere, _NO, _EDIT)
+    index = await ctx.asker.choose(_title(restated), options, guarded=True, escape=_LATER)
     if index is None:
         return False
-    if index == 1:
+    option = options[index]
+    if option is _NO:
         ctx.report(await perform(ctx, review, f"{bullet.id} remove"))
         return True
-    if index == 2:
-        text = (await ctx.asker.ask_text("What should it say?") or "").strip()
+    if option is _EDIT:
+        text = (await ctx.asker.ask_text("What should it say?", bullet.content) or "").strip()
         if not text:
             return False
         await perform(ctx, edit, f"{bullet.id} {text}")
-    if index == 3:
+    if option is elsewhere:
         await perform(ctx, edit, f"{bullet.id} --scope {other}")
     ctx.report(await perform(ctx, review, f"{bullet.id} use"))
     return True
@@ -71,7 +80,8 @@ async def _ask(ctx: CommandContext, restated: Restated) -> bool:
 
 async def _ask_to_forget(ctx: CommandContext, restated: Restated) -> bool:
     """Ask whether a strategy is to be removed; return whether there was an answer."""
-    index = await ctx.asker.choose(_title(restated), (_YES, _NO), guarded=True)
+    options = (_YES, _KEEP)
+    index = await ctx.asker.choose(_title(restated), options, guarded=True, escape=_LATER)
     if index is None:
         return False
     action, arguments = (remove, "") if index == 0 else (review, " use")

@@ -107,7 +107,7 @@ async def _walk(ctx: CommandContext, store: ReviewStore, rest: str) -> None:
         finding = store.get(ids[index])
         await _show(ctx, store, finding.id)
         options = _options(finding, is_first=index == 0, is_last=index == len(ids) - 1)
-        title = f"{finding.id}, {index + 1} of {len(ids)}"
+        title = f"What about {finding.id}, {index + 1} of {len(ids)}?"
         picked_index = await ctx.asker.choose(title, options, guarded=True)
         key = "q" if picked_index is None else options[picked_index].key
         if key == "f":

@@ -211,10 +211,10 @@ class DumbPrompt:
         *,
         guarded: bool = False,
         default: int | None = None,
-        interrupts: bool = True,
+        escape: str = "",
     ) -> int | None:
         """Ask the user to type an option's key, number or letter; return its index, or `default` for an empty line. An
-        answer with a confirmation takes a second line. `interrupts` is about a key that this prompt does not see."""
+        answer with a confirmation takes a second line. `escape` is about a key that this prompt does not see."""
         keys = [option.key or str(number) for number, option in enumerate(options, 1)]
         rows = [
             f"{key} {one_line(option.label)}" for key, option in zip(keys, options, strict=True)
@@ -242,8 +242,11 @@ class DumbPrompt:
         """Choose nothing: see `has_lists`."""
         return None
 
-    async def ask_text(self, label: str) -> str | None:
-        self.write(f"{sanitize(label)} ")
+    async def ask_text(self, label: str, text: str = "") -> str | None:
+        """Return a line that the user types, or None for an empty one. `text`, which it may begin with, is shown: this
+        prompt cannot put it into the line."""
+        before = f" ({sanitize(text)})" if text else ""
+        self.write(f"{sanitize(label)}{before} ")
         return (await self._typed.get()).strip() or None
 
     async def run_in_foreground(self, command: str) -> int:

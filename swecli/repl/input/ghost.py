@@ -54,6 +54,14 @@ class Ghost(Processor):
         return bool(self.line) and is_free and self._is_waiting()
 
     @property
+    def offer(self) -> str:
+        """What the empty input line shows: the line, and which key takes it; "" if nothing is offered."""
+        if self._buffer.text or not self._is_offered:
+            return ""
+        hint = self._keys.hint("complete", "takes it")
+        return f"{self.line}   ({hint})" if hint else self.line
+
+    @property
     def offer_beside_draft(self) -> str:
         """Which key takes the line in place of a restored draft, "" if that is not possible."""
         hint = self._keys.hint("complete", f"takes {self.line}")
@@ -75,10 +83,7 @@ class Ghost(Processor):
         """Append the line, dim, to the input line."""
         fragments = transformation_input.fragments
         is_last = transformation_input.lineno == transformation_input.document.line_count - 1
-        if self._buffer.text or not (self._is_offered and is_last):
+        offer = self.offer
+        if not (offer and is_last):
             return Transformation(fragments)
-        offer = self.line
-        hint = self._keys.hint("complete", "takes it")
-        if hint:
-            offer = f"{offer}   ({hint})"
         return Transformation([*fragments, ("class:quiet", offer)])

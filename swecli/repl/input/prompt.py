@@ -259,15 +259,23 @@ class PromptLine:
         *,
         guarded: bool = False,
         default: int | None = None,
-        interrupts: bool = True,
+        escape: str = "",
     ) -> int | None:
         """Return the index of the chosen option, or None for no answer. With `details`, lines about each option, the
-        user searches the options by typing; the draft is restored. `guarded` and `default`: see `Question`;
-        `interrupts`: its Esc interrupts the line that asks, else it is no answer."""
+        user searches the options by typing; the draft is restored. `guarded` and `default`: see `Question`. `escape`
+        says what no answer leads to, which Esc is then; "": the Esc of a guarded question interrupts the line that
+        asks."""
         if not details:
-            stop = self._stop_question if interrupts else None
+            stop = self._stop_question if guarded and not escape else None
             answer = await self._ask(
-                Question(title, options, guarded=guarded, default=default, stop=stop)
+                Question(
+                    title,
+                    options,
+                    guarded=guarded,
+                    default=default,
+                    stop=stop,
+                    escape=escape or "to cancel",
+                )
             )
         else:
             answer = await self._ask_without_draft(Picker(title, options, details))
@@ -279,10 +287,10 @@ class PromptLine:
         answer = await self._ask_without_draft(actions)
         return (answer, actions.pressed) if isinstance(answer, int) else None
 
-    async def _ask_without_draft(self, question: Question) -> int | str | None:
-        """Ask with an empty input line, and restore what was in it."""
+    async def _ask_without_draft(self, question: Question, text: str = "") -> int | str | None:
+        """Ask with `text` in the input line, and restore what was in it."""
         draft = self.buffer.document
-        self.buffer.document = Document()
+        self.buffer.document = Document(text)
         try:
             return await self._ask(question)
         finally:
@@ -295,18 +303,22 @@ class PromptLine:
         elif self.question is not None:
             self.question.answer(None)
 
-    async def ask_text(self, label: str) -> str | None:
-        """Return a line that the user types, or None for no answer."""
-        answer = await self._ask(Question(label))
+    async def ask_text(self, label: str, text: str = "") -> str | None:
+        """Return a line that the user types, or None for no answer. `text` is one to begin with, "": what is in the
+        input line already."""
+        question = Question(label, escape="to skip")
+        answer = await (self._ask_without_draft(question, text) if text else self._ask(question))
         return answer if isinstance(answer, str) else None
 
     async def ask_secret(self, label: str) -> str | None:
-        """Return a line that the user types and nobody sees, or None for no answer."""
+        """Return a line that the user types and nobody sees, or None for no answer; then nothing of it is left in the
+        input line."""
         self._hides_text = True
         try:
-            return await self.ask_text(label)
+            answer = await self._ask_without_draft(Question(label))
         finally:
             self._hides_text = False
+        return answer if isinstance(answer, str) else None
 
     async def _ask(self, question: Question) -> int | str | None:
         async with self._question_lock:
@@ -403,18 +415,17 @@ class PromptLine:
         return [*hints, [*self._program.footer.line(columns)]]
 
     def _hint_rows(self, columns: int, rows: int) -> list[str]:
-        """Return what is said below the input line: where a restored draft comes from, or what the next line of a
-        tutorial shows. A low terminal has no room for it."""
-        parts = [self.buffer.restored_hint, self._ghost.offer_beside_draft, self._ghost.look]
-        text = " · ".join(part for part in parts if part)
-        if not text or rows < _MIN_ROWS_FOR_HINTS:
+        """Return what is said below the input line, each below the other: where a restored draft comes from, which
+        key takes the next line of a tutorial, and what that shows. A low terminal has no room for it."""
+        if rows < _MIN_ROWS_FOR_HINTS:
             return []
-        return _wrap_words(text, columns - 1)
+        hints = [self.buffer.restored_hint, self._ghost.offer_beside_draft, self._ghost.look]
+        return [row for hint in hints if hint for row in _wrap_words(hint, columns - 1)]
 
     def _line_rows(self) -> int:
-        """Return the rows of the input line, at most half of the screen."""
+        """Return the rows of the input line, or of what is offered there, at most half of the screen."""
         columns, rows = self.size
-        lines = self.buffer.text.split("\n")
+        lines = (self.buffer.text or self._ghost.offer).split("\n")
         needed = sum(1 + (get_cwidth(line) + len(_PROMPT)) // columns for line in lines)
         return min(needed, max(1, rows // 2))
 

@@ -48,7 +48,8 @@ class Question:
     before it could be read never answer it, and none of its options but the `default`, which changes nothing, is
     selected for Enter. Enter on an option with a
     `confirmation` shows that text, and only the next Enter answers. Its Esc calls `stop`, and no key answers it
-    afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop` Esc is no answer.
+    afterwards: what is typed after "stop" is a new line, whatever its first letter. Without `stop` Esc is no answer,
+    and `escape` says in words what that leads to.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Question:
         guarded: bool = False,
         default: int | None = None,
         stop: Callable[[], None] | None = None,
+        escape: str = "to cancel",
     ) -> None:
         self.title = sanitize(title).strip()
         self.options = [
@@ -69,6 +71,7 @@ class Question:
         ]
         self.guarded = guarded
         self._stop = stop
+        self._escape = "to interrupt" if stop is not None else escape
         self._is_stopped = False
         # index of the highlighted option
         self.cursor = default if guarded or not options else 0
@@ -282,24 +285,23 @@ class Question:
 
     def _hint(self) -> str:
         if not self.options:
-            return "Enter to send · Esc to skip"
-        if not self.guarded:
-            return ""
+            return f"Enter to answer · Esc {self._escape}"
         if not self.is_open:
             return "You can answer once you stop typing."
         if self._asks_to_confirm:
             return f"{self._confirmation} Enter to confirm"
         if self.pending is not None:
             return "Enter to answer"
-        if self._has_draft:
+        if self._has_draft and self.guarded:
             return "Typing a line: answer with ↑↓ + Enter"
-        escape = "for no" if self._stop is None else "to interrupt"
-        return f"Answer with {self._name_keys()} or ↑↓ + Enter · Esc {escape}"
+        return f"Answer with {self._name_keys()}↑↓ + Enter · Esc {self._escape}"
 
     def _name_keys(self) -> str:
-        """Return what kind of keys answer: all that are needed before the options are read."""
+        """Return what kind of keys answer beside the arrows: all that are needed before the options are read."""
         has_numbers = any(option.key.isdigit() for option in self.options)
         has_letters = any(option.key.isalpha() for option in self.options)
         if has_numbers and has_letters:
-            return "a number or letter,"
-        return "a number" if has_numbers else "a letter"
+            return "a number or letter, or "
+        if has_numbers:
+            return "a number or "
+        return "a letter or " if has_letters else ""

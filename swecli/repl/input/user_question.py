@@ -23,7 +23,8 @@ async def answer_question(asker: Asker, request: AskRequest) -> Decision:
     """Return the user's answer: one of the request's choices, or a text. The question itself is on the screen above.
     Guarded like an approval: keys that were typed before it could be read do not answer it."""
     choices = request.choices or ()
-    labels = [*choices, "another answer" if choices else "write an answer", "no answer"]
+    no_answer = f"no answer (its default: {request.default})" if request.default else "no answer"
+    labels = [*choices, "another answer" if choices else "write an answer", no_answer]
     options = [Option(label, str(number)) for number, label in enumerate(labels, 1)]
     picked = await asker.choose(_TITLE, options, guarded=True)
     if picked is None or picked == len(choices) + 1:

@@ -190,9 +190,9 @@ class Renderer:
         self.set_folded(tools.fold_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
-        """Print the user's decision; None if the question was cancelled."""
+        """Print the user's decision; None if the question was cancelled. The result follows it without a summary."""
+        self._decided_call = request.call.id
         if decision is not None:
-            self._decided_call = request.call.id
             if request.choices is not None and decision.answer:
                 self._answered.add(request.call.id)
             self.screen.print(tools.render_decision(request, decision, self.screen.link_root))

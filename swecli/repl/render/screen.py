@@ -141,6 +141,15 @@ class Screen:
             )
         )
 
+    def indented(self, text: str) -> None:
+        """Print a line whose wrapped rows keep its indentation."""
+        content = text.lstrip(" ")
+        indentation = text[: len(text) - len(content)]
+        if indentation:
+            self.print(add_prefix(Text(sanitize(content)), indentation))
+        else:
+            self.line(text)
+
     def note(self, text: str) -> None:
         """Print a dim line."""
         self.line(text, "quiet")

@@ -170,8 +170,8 @@ def render_approval(
     request: AskRequest, max_rows: int = ASKED_DIFF_ROWS, hint: str = ""
 ) -> RenderableType:
     """Render a call that needs approval: its preview with invisible characters escaped. Only a diff is folded, to
-    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `hint`: see `render_diff`. A command is shown
-    once: below its first word if it is too long for a line, or has several."""
+    `max_rows`, with the number of rows that are hidden; 0 is unlimited. `hint`: see `render_diff`. A command or a
+    question is shown once: below its first word if it is too long for a line, or has several."""
     return Group(*_approval_parts(request, max_rows, hint))
 
 
@@ -181,7 +181,8 @@ def _approval_parts(request: AskRequest, max_rows: int, hint: str) -> Iterator[R
         preview.body or json.dumps(request.call.parameters, ensure_ascii=False, indent=2)
     )
     verb, _, target = request.summary.partition(" ")
-    is_below = preview.kind == "code" and body.strip() != target
+    may_be_below = preview.kind == "code" or request.choices is not None
+    is_below = may_be_below and body.strip() != target
     summary = verb if is_below else request.summary
     yield render_summary(escape_invisible(summary), "asking")
     if preview.kind == "diff":

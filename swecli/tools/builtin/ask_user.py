@@ -34,10 +34,12 @@ class AskUserParams(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QuestionPlan(ToolPlan):
-    """A question as it is shown, and the choices on one line each, () for a free text."""
+    """A question as it is shown, with the choices, () for a free text, and what is done without an answer, on one line
+    each."""
 
     question: str
     choices: Sequence[str]
+    default: str
 
 
 def _plan(params: AskUserParams, ctx: ToolContext) -> _QuestionPlan:
@@ -57,7 +59,8 @@ def _plan(params: AskUserParams, ctx: ToolContext) -> _QuestionPlan:
         raise ToolError(
             "Another question is open. Ask one at a time, or put what belongs together into one question."
         )
-    return _QuestionPlan(f"Ask {question}", question=question, choices=choices)
+    default = one_line(params.default, _MAX_CHOICE)
+    return _QuestionPlan(f"Ask {question}", question=question, choices=choices, default=default)
 
 
 @tool(READ, AskUserParams, _plan, Offer(in_tasks=False, in_reviews=False))
@@ -68,7 +71,7 @@ async def ask_user(params: AskUserParams, ctx: ToolContext, plan: _QuestionPlan)
         return _unanswered("Nobody can be asked in this run.", params.default)
     ctx.questions.open.append(question)
     try:
-        decision = await ctx.questions.ask_user(question, choices)
+        decision = await ctx.questions.ask_user(question, choices, plan.default)
     finally:
         ctx.questions.open.remove(question)
     if decision.by == "headless":

@@ -94,7 +94,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     if params.background:
         places.append("in the background")
     if outside:
-        places.append("OUTSIDE the sandbox")
+        places.append("OUTSIDE the sandbox: as you, with the network and all your files")
     elif reads_only:
         places.append("in the sandbox: no network, writes nothing")
     elif has_sandbox:

@@ -109,4 +109,4 @@ async def _remember(params: _RememberParams, ctx: ToolContext, plan: _RememberPl
         paths=params.paths,
         approved=plan.has_users_yes,
     )
-    return ToolResult(True, line, Display(title="Playbook", body=line))
+    return ToolResult(True, line, Display(line))

@@ -374,9 +374,7 @@ async def test_without_a_user_a_replacement_of_what_he_wrote_waits_and_an_approv
     await run_turn(runtime, message)
     assert bullet_states(runtime) == [("Tests run with tox", "active"), (text, "quarantined")]
     result = runtime.sessions.session.messages[1].tool_calls[0].result
-    assert result == (
-        "kept as P-2, and needs the user's approval: /playbook review; P-1 stays until then"
-    )
+    assert result == ("kept as P-2, and waits for a yes: /playbook review; P-1 stays until then")
     await run_turn(runtime, message)
     assert contents(runtime) == {"P-1": "Tests run with tox"}
     perform(runtime, "review", ["P-2", "use"])

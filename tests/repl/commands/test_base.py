@@ -111,6 +111,12 @@ async def test_a_question_of_the_model_is_answered_by_a_choice_or_a_text(
     assert out.endswith(f"{told}\n")
 
 
+async def test_no_answer_to_a_question_says_what_the_model_does_then() -> None:
+    answers = Answers("4")
+    await ask_approval(answers, replace(QUESTION, default="SQLite"))
+    assert answers.seen[0]["4"] == "no answer (its default: SQLite)"
+
+
 async def test_a_refusal_can_carry_an_instruction() -> None:
     decisions, out = await ask_approval(Answers("4", reason="use git rm"))
     assert decisions == [Decision(False, reason="use git rm")]

@@ -39,7 +39,7 @@ async def test_a_statement_in_another_language_is_offered_after_its_turn() -> No
     runtime = await remember(TEXT, QUERY)
     assert state_of(runtime) == ("quarantined", TEXT)
     ctx = await answer(runtime, "1")
-    assert ctx.titles == [f'Remember for this project "{TEXT}"? You wrote: "{QUERY}"']
+    assert ctx.titles == [f'Remember for this project "{TEXT}"?\nYou wrote: "{QUERY}"']
     assert state_of(runtime) == ("active", TEXT)
 
 
@@ -49,25 +49,25 @@ async def test_the_users_own_words_are_not_shown_twice_where_they_may_be_part_of
     runtime = await remember("Never push", "never push", "commit it. never push")
     ctx = await answer(runtime, "1")
     why = "These are your words, but maybe only a part of a sentence."
-    assert ctx.titles == [f'Remember for this project "Never push"? {why}']
+    assert ctx.titles == [f'Remember for this project "Never push"?\n{why}']
     assert state_of(runtime) == ("active", "Never push")
 
 
 async def test_no_forgets_it() -> None:
     runtime = await remember(TEXT, QUERY)
-    await answer(runtime, "2")
+    await answer(runtime, "3")
     assert state_of(runtime)[0] == "deleted"
 
 
 async def test_edit_stores_what_the_user_types() -> None:
     runtime = await remember(TEXT, QUERY)
-    await answer(runtime, "3", "Indent Go files with tabs.")
+    await answer(runtime, "4", "Indent Go files with tabs.")
     assert state_of(runtime) == ("active", "Indent Go files with tabs.")
 
 
-async def test_the_fourth_key_makes_it_hold_in_all_projects() -> None:
+async def test_the_second_key_makes_it_hold_in_all_projects() -> None:
     runtime = await remember(TEXT, QUERY)
-    await answer(runtime, "4")
+    await answer(runtime, "2")
     bullet = runtime.sessions.session.playbook.bullets["P-1"]
     assert (bullet.state, bullet.scope, bullet.trust) == ("active", "user", "user")
 
@@ -76,8 +76,8 @@ async def test_what_the_user_takes_back_is_removed_after_a_yes_and_stays_after_a
     taught = "the port is 8080 here"
     runtime = make_runtime(["Noted.", "Ok.", "Ok."], reflect_with_model=False)
     await run_turn(runtime, f"remember that {taught}")
-    question = 'Forget P-1 "The port is 8080 here"? You wrote: "The port is 8080"'
-    for key, state in (("2", "active"), ("1", "deleted")):
+    question = 'Forget P-1 "The port is 8080 here"?\nYou wrote: "The port is 8080"'
+    for key, state in (("3", "active"), ("1", "deleted")):
         await run_turn(runtime, "forget that the port is 8080")
         ctx = await answer(runtime, key)
         assert ctx.titles == [question]
@@ -115,10 +115,10 @@ async def test_a_statement_that_replaces_another_names_it_and_replaces_it_also_w
     runtime = make_runtime(replies, reflect_with_model=False)
     await run_turn(runtime, "always indent with tabs")
     await run_turn(runtime, "ab jetzt Leerzeichen statt Tabs")
-    ctx = await answer(runtime, "3", "Indent with four blanks.")
+    ctx = await answer(runtime, "4", "Indent with four blanks.")
     question = (
         'Remember for this project "Indent with blanks." instead of P-1 "Always indent with tabs"?'
-        ' You wrote: "ab jetzt Leerzeichen"'
+        '\nYou wrote: "ab jetzt Leerzeichen"'
     )
     assert ctx.titles[:1] == [question]
     bullets = runtime.sessions.session.playbook.bullets

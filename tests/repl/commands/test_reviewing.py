@@ -108,9 +108,9 @@ async def test_check_asks_before_its_request_and_stores_the_verdict(
     ctx, store = await open_walk(monkeypatch, judged)
     ctx.will_pick("1")
     await ctx.type("/findings apply F-1")
-    ctx.will_pick("yes")
+    ctx.will_pick("1")
     text = await ctx.type("/findings check F-1")
-    assert ctx.offered[-1] == [("no", "no"), ("yes", "yes")]
+    assert ctx.offered[-1] == [("1", "yes"), ("3", "no")]
     assert "0 confirmed, 1 refuted" in text
     assert store.get("F-1").state == "fixed"
 

@@ -116,7 +116,7 @@ def test_escape_and_a_digit_in_one_read_stop_and_do_not_answer() -> None:
 def test_escape_at_a_question_beside_a_turn_is_no_answer_and_interrupts_nothing() -> None:
     async def play(typist: Typist) -> None:
         asked = asyncio.ensure_future(
-            typist.prompt.choose("Sure?", OPTIONS, guarded=True, interrupts=False)
+            typist.prompt.choose("Sure?", OPTIONS, guarded=True, escape="for no")
         )
         await asyncio.sleep(_QUIET_SECONDS + 0.1)
         await typist.type(ENTER, ESC)
@@ -233,9 +233,12 @@ def test_an_option_outside_the_screen_is_shown_before_it_can_be_chosen() -> None
 @pytest.mark.parametrize(
     ("marks", "keys"), [("134", "a number"), ("afd", "a letter"), ("1e3", "a number or letter")]
 )
-def test_the_hint_says_whether_numbers_or_letters_answer(marks: str, keys: str) -> None:
+@pytest.mark.parametrize("guarded", [True, False])
+def test_the_hint_says_whether_numbers_or_letters_answer(
+    marks: str, keys: str, guarded: bool
+) -> None:
     async def run() -> None:
-        question = Question("Go on?", [Option("option", mark) for mark in marks], guarded=True)
+        question = Question("Go on?", [Option("option", mark) for mark in marks], guarded=guarded)
         question.mark_drawn()
         await asyncio.sleep(_QUIET_SECONDS + 1)
         shown = " ".join(line for _, line in question.render(100, 20))
@@ -282,6 +285,52 @@ def test_a_text_question_is_answered_by_the_typed_line() -> None:
         assert await asked == "use git rm"
 
     assert run_prompt(play).sent == []
+
+
+def test_a_text_to_begin_with_can_be_changed_and_gives_way_to_the_draft_afterwards() -> None:
+    async def play(typist: Typist) -> None:
+        typist.prompt.buffer.insert_text("a draft")
+        asked = asyncio.ensure_future(typist.prompt.ask_text("What should it say?", "use tab"))
+        await asyncio.sleep(0.1)
+        await typist.type("s", ENTER)
+        assert await asked == "use tabs"
+        assert typist.prompt.buffer.text == "a draft"
+
+    assert run_prompt(play).sent == []
+
+
+@pytest.mark.parametrize(("key", "answer"), [(ENTER, "sk-1"), (ESC, None)])
+def test_of_a_secret_nothing_is_left_in_the_input_line(key: str, answer: str | None) -> None:
+    async def play(typist: Typist) -> None:
+        typist.prompt.buffer.insert_text("a draft")
+        asked = asyncio.ensure_future(typist.prompt.ask_secret("Your key?"))
+        await asyncio.sleep(0.1)
+        assert typist.prompt.buffer.text == "", "a draft is no part of it"
+        await typist.type(*"sk-1")
+        await typist.type(key, gap=0.5)
+        assert await asked == answer
+        assert typist.prompt.buffer.text == "a draft"
+
+    assert run_prompt(play).sent == []
+
+
+def test_escape_says_what_no_answer_leads_to() -> None:
+    async def play(typist: Typist) -> None:
+        for guarded, escape, hint in (
+            (True, "", "Esc to interrupt"),
+            (True, "for a new session", "Esc for a new session"),
+            (False, "", "Esc to cancel"),
+        ):
+            asked = asyncio.ensure_future(
+                typist.prompt.choose("Which?", OPTIONS, guarded=guarded, escape=escape)
+            )
+            await asyncio.sleep(_QUIET_SECONDS + 0.1)
+            assert typist.prompt.question is not None
+            assert hint in " ".join(line for _, line in typist.prompt.question.render(100, 20))
+            asked.cancel()
+            await asyncio.wait([asked])
+
+    run_prompt(play)
 
 
 def test_a_list_that_the_user_requested_is_answered_at_once() -> None:

@@ -118,3 +118,11 @@ async def test_what_is_printed_in_portions_can_be_stopped_between_them() -> None
     printing.cancel()
     await asyncio.wait([printing])
     assert len(out.getvalue().splitlines()) < 1_000
+
+
+def test_the_wrapped_rows_of_an_indented_line_keep_its_indentation() -> None:
+    paper = io.StringIO()
+    screen = Screen(TextSurface(paper, 20), False)
+    screen.indented("  reads beside that: /usr")
+    screen.indented("plain")
+    assert paper.getvalue() == "  reads beside that:\n  /usr\nplain\n"

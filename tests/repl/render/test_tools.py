@@ -246,3 +246,12 @@ def test_the_mark_before_a_call_has_the_colour_of_its_result() -> None:
     assert first_line(ToolResult(True, "a")).startswith("\x1b[32m● ")
     assert first_line(ToolResult(False, "a")).startswith("\x1b[31m● ")
     assert first_line(ToolResult(False, "a", denied=True)).startswith("\x1b[35m● ")
+
+
+def test_a_question_of_several_lines_is_shown_once() -> None:
+    question = "Which tests?\nAll of them take 4 minutes."
+    summary = "Ask Which tests? ⏎ All of them take 4 minutes."
+    asked = AskRequest(CALL, question, summary, Display(body=question), choices=("a", "b"))
+    assert render(tools.render_approval(asked)) == (
+        "● Ask\n    Which tests?\n    All of them take 4 minutes.\n"
+    )

@@ -57,6 +57,7 @@ async def test_without_an_answer_the_default_is_named(
     assert not result.ok
     assert result.for_model.startswith(words)
     assert result.for_model.endswith("take a")
+    assert answers.asked[0].default == "take a", "the user is told too"
 
 
 @pytest.mark.parametrize(

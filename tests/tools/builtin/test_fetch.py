@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 import threading
 import time
 import zlib
@@ -211,6 +212,15 @@ async def test_a_response_that_cannot_be_used_is_reported(
     done = await run("fetch", url=f"{site}/{path}")
     assert not done.ok
     assert complaint in done.for_model
+
+
+async def test_a_connection_that_fails_is_told_in_words(
+    run: RunTool, ctx_with_local_access: ToolContext
+) -> None:
+    with socket.socket() as closed:  # bound, and not listening
+        closed.bind(("127.0.0.1", 0))
+        done = await run("fetch", url=f"http://127.0.0.1:{closed.getsockname()[1]}/")
+    assert done.for_model.endswith(" cannot be fetched: Connection refused.")
 
 
 async def test_a_host_that_does_not_answer_times_out(

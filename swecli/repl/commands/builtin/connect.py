@@ -19,7 +19,7 @@ _FIRST = ("anthropic", "openai", "gemini")  # services that are offered first
 async def _connect(ctx: CommandContext, args: str) -> None:
     """Set up a model: a provider and its key, a local server, or the offline tour"""
     # late: not needed to declare a command
-    from swecli.llm.services import DEMO, HOSTED
+    from swecli.llm.services import HOSTED
 
     services = {service.name: service for service in HOSTED if service.default_model}
     options = [(name, f"{services[name].default_model}, with a key of yours") for name in _FIRST]
@@ -31,18 +31,37 @@ async def _connect(ctx: CommandContext, args: str) -> None:
     choice = await ctx.pick("Which model should answer?", options)
     if choice == _OTHER:
         others = [name for name in services if name not in _FIRST]
-        options = [(name, f"{name}: {services[name].default_model}") for name in others]
+        options = [(name, services[name].default_model) for name in others]
         choice = await ctx.pick("Which service?", options, [("",) for _ in options])
     if choice == _LOCAL:
         await _connect_local(ctx)
     elif choice in services:
         await _connect_service(ctx, services[choice])
-    elif picked == _TOUR:
-        if ctx.runtime.agent.model.name != DEMO:
-            ctx.runtime.switch_model(DEMO)
-        ctx.screen.note("Type `tour` to see what the tour answers. /connect sets up a model.")
+    elif choice == _TOUR:
+        _show_tour(ctx)
     else:
-        ctx.screen.note(f"Nothing was changed: {ctx.runtime.agent.model.name} answers.")
+        _say_unchanged(ctx)
+
+
+def _show_tour(ctx: CommandContext) -> None:
+    """Use the tour in this session."""
+    # late: as above
+    from swecli.llm.services import DEMO
+
+    if ctx.runtime.agent.model.name != DEMO:
+        ctx.runtime.switch_model(DEMO)
+    ctx.screen.note("Type tour to see what the offline tour answers. /connect sets up a model.")
+
+
+def _say_unchanged(ctx: CommandContext) -> None:
+    # late: as above
+    from swecli.llm.services import DEMO
+
+    name = ctx.runtime.agent.model.name
+    if name == DEMO:
+        ctx.screen.note("Nothing was changed: the offline tour answers. Type tour to see what.")
+    else:
+        ctx.screen.note(f"Nothing was changed: {name} answers as before.")
 
 
 async def _connect_local(ctx: CommandContext) -> None:
@@ -61,7 +80,9 @@ async def _connect_local(ctx: CommandContext) -> None:
         )
     options = [(name, f"{name} · port {port}") for name, port in models]
     name = await ctx.pick("Which of its models?", options, [("",) for _ in options])
-    if name is not None:
+    if name is None:
+        _say_unchanged(ctx)
+    else:
         _use(ctx, name)
 
 
@@ -75,7 +96,8 @@ async def _connect_service(ctx: CommandContext, service: Service) -> None:
         _use(ctx, service.default_model)
         return
     key = await ctx.asker.ask_secret(
-        f"Key of {service.name} (not shown, not kept in the history; Esc: none)"
+        f"Your key of {service.name}? It is not shown, and stored in the keyring of this computer, "
+        "or without one in a file that only you can read."
     )
     if not key:
         ctx.screen.note(f"Nothing was changed. {variable} in the environment works too.")

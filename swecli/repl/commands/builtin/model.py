@@ -34,7 +34,7 @@ async def _pick(ctx: CommandContext) -> str:
     options = [
         (name, f"{name} · {about}") for name, about in find_models(ctx.runtime) if name != current
     ]
-    title = "Which model should answer? (Esc: as before; /model PROVIDER/NAME takes any other)"
+    title = "Which model should answer? (/model PROVIDER/NAME takes any other)"
     return await ctx.pick(title, options, [("",) for _ in options]) or ""
 
 

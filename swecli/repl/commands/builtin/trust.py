@@ -11,6 +11,8 @@ from swecli.repl.commands.base import CommandContext
 
 # of a changed file's differences, so that the question and the list above it stay in view
 _MAX_ROWS = 40
+_YES = "yes: the model gets its instructions; its skills, commands and settings apply"
+_NO = "no: nothing of it is used"
 
 
 @in_own_form(actions)
@@ -29,7 +31,7 @@ async def _give(ctx: CommandContext) -> None:
         ctx.screen.note(question.settled)
         return
     _show(ctx, question)
-    if not await ctx.confirm(question.text):
+    if not await ctx.confirm(question.text, _YES, _NO):
         ctx.screen.note("nothing was changed")
         return
     try:

@@ -193,7 +193,7 @@ async def _ask_overwrite(
     names = ", ".join(history.relative(change.path) for change in conflicts)
     title = f"Changed outside this session: {names}. Go on?"
     options = list(_CONFLICT_ANSWERS.values())
-    index = await ctx.asker.choose(title, options, guarded=True, interrupts=False)
+    index = await ctx.asker.choose(title, options, guarded=True, escape="for no")
     answer = "nothing" if index is None else list(_CONFLICT_ANSWERS)[index]
     if answer == "nothing":
         ctx.screen.note("nothing was changed")

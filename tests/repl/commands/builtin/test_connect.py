@@ -79,6 +79,24 @@ async def test_no_key_changes_nothing(runtime: Runtime) -> None:
     assert not runtime.start.paths.config_file.exists()
 
 
+@pytest.mark.parametrize("picks", [(None,), ("other", None)])
+async def test_no_answer_says_who_answers_as_before(
+    runtime: Runtime, picks: tuple[str | None, ...]
+) -> None:
+    before = runtime.agent.model.name
+    printed = await ScriptedContext(runtime, *picks).type("/connect")
+    assert printed == f"Nothing was changed: {before} answers as before.\n"
+
+
+async def test_the_tour_answers_at_once_and_is_not_kept_for_the_next_start(
+    runtime: Runtime,
+) -> None:
+    assert "Type tour" in await ScriptedContext(runtime, "tour").type("/connect")
+    assert runtime.agent.model.name == "demo"
+    assert not runtime.start.paths.config_file.exists()
+    assert "the offline tour answers" in await ScriptedContext(runtime, None).type("/connect")
+
+
 async def test_what_is_no_key_is_refused(runtime: Runtime) -> None:
     with pytest.raises(BadInput, match="That is no key"):
         await ScriptedContext(runtime, "openai", "two words").type("/connect")

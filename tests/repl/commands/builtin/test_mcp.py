@@ -34,7 +34,7 @@ async def test_the_server_of_a_trusted_file_is_listed_and_offers_nothing(
 
 async def test_a_no_before_the_start_starts_nothing(runtime: Runtime, ctx: ScriptedContext) -> None:
     await trust_a_server(ctx)
-    ctx.will_pick("no")
+    ctx.will_pick("3")
     printed = await ctx.type("/mcp approve one")
     assert "nothing was started or approved" in printed
     assert "IMPORTANT" not in printed
@@ -45,12 +45,12 @@ async def test_two_answers_offer_the_tools_from_the_next_request_on(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
     await trust_a_server(ctx)
-    ctx.will_pick("yes", "no")
+    ctx.will_pick("1", "3")
     printed = await ctx.type("/mcp approve one")
     assert "Act.\\u202e<IMPORTANT>\\U000e0041\\x1b[2J" in printed
     assert "nothing was approved" in printed
     assert offered(runtime) == []
-    ctx.will_pick("yes", "yes")
+    ctx.will_pick("1", "1")
     await ctx.type("/mcp approve one")
     assert offered(runtime) == ["mcp__one__act"]
 

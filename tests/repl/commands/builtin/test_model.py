@@ -18,7 +18,7 @@ async def test_model_shows_the_model_and_why_it_was_chosen(ctx: ScriptedContext)
     ctx.will_pick(None)
     assert "scripted/test (for this test)" in await ctx.type("/model")
     labels = [label for _, label in ctx.offered[-1]]
-    assert "mistral/mistral-large-4 · mistral's default (needs MISTRAL_API_KEY)" in labels
+    assert "mistral/mistral-large-4 · needs MISTRAL_API_KEY" in labels
     ctx.will_pick("demo")
     assert "demo (" in await ctx.type("/model")
 

@@ -176,7 +176,7 @@ async def test_review_does_not_claim_that_the_user_wrote_an_invented_quote() -> 
     await run_turn(runtime, "format the file", learn=False)
     ctx = ScriptedContext(runtime, None)
     lines = await ctx.type("/playbook review")
-    assert 'quoted by remember, not taken as your words, T1: "I like tabs"' in lines
+    assert 'quoted by the model, not taken as your words, T1: "I like tabs"' in lines
 
 
 @pytest.mark.parametrize("setting", [{"playbook_tokens": 0}, {"max_strategies": 0}])
