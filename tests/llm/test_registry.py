@@ -119,7 +119,7 @@ def test_a_model_setting_is_chosen_with_its_layer_and_no_server_is_probed() -> N
 def test_a_file_of_settings_in_the_home_folder_is_named_from_there() -> None:
     file = Path.home() / ".config" / "swecli" / "config.toml"
     settings = Settings(model="openai/gpt-4.1", origins={"model": str(file)})
-    assert choose_model(settings, {}).why == "set in ~/.config/swecli/config.toml"
+    assert choose_model(settings, {}).reason == "set in ~/.config/swecli/config.toml"
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def list_(sessions: SessionManager, invocation: Invocation) -> ActionResult:
     if not store.findings():
         lines.append(f"No findings yet. Run {invocation.prefix}review.")
     elif not selected:
-        all_of_them = f"{asked.prefix}findings list all"
-        is_filtered = bool(asked.words)
+        all_of_them = f"{invocation.prefix}findings list all"
+        is_filtered = bool(invocation.words)
         lines.append("No finding matches." if is_filtered else f"None is open. All: {all_of_them}")
     return ActionResult(
         redact_value([finding.to_json() for finding in selected]),
@@ -117,7 +117,7 @@ def _settle(
     reason = " ".join(invocation.words[1:])
     if state == "dismissed" and store.get(ref) and not reason:
         raise UsageError(
-            "A dismissal needs a reason.", f"Use: {asked.prefix}findings dismiss {ref} WHY"
+            "A dismissal needs a reason.", f"Use: {invocation.prefix}findings dismiss {ref} WHY"
         )
     settled = set_state(store, ref, state, reason)
     note = propose_lesson(sessions, store, settled, f"{invocation.prefix}playbook")
