@@ -130,7 +130,9 @@ def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention,
     leads = _leads(root)
     while written := find_mention(query, position):
         reading = None
-        if _is_among(leads, fold_name(written.lead)):  # most of a pasted text with many @ begin no name
+        if _is_among(
+            leads, fold_name(written.lead)
+        ):  # most of a pasted text with many @ begin no name
             reading = next((one for one in written.readings() if _exists(root, one.name)), None)
         position = reading.stop if reading else written.stop
         key = (reading.name, reading.start, reading.end) if reading else written.text

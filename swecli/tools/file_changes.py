@@ -75,7 +75,7 @@ def decode_file(ctx: ToolContext, path: Path, data: bytes) -> TextFile | None:
     bytes look like after a change."""
     known = ctx.files.encodings.get(path, "")
     if not known and not data.startswith(BYTE_ORDER_MARKS):
-        known = declared_encoding(path)
+        known = declared_encoding(ctx.root, path, ctx.commands.environ)
     file = decode(data, known)
     if file is not None and not file.text.isascii():
         ctx.files.encodings[path] = file.encoding
