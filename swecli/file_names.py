@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 from swecli.text import unclear_character
 from swecli.values import dataclass
@@ -66,6 +67,12 @@ class WrittenMention:
         for name, end in _read_quoted(self._line, quoted) if quoted else _read_bare(self._line):
             first, last, behind = _read_range(self._line, end)
             yield Reading(name, first, last, self._start + behind)
+
+
+def fold_name(name: str) -> str:
+    """Return a name to compare names that differ in capitals, or in how accents are written. Each accent stands apart,
+    so that the beginning of a name stays one."""
+    return name.lower() if name.isascii() else normalize("NFD", name).casefold()
 
 
 def write_name(name: str) -> str:

@@ -32,12 +32,6 @@ _EMACS_ENDS = re.compile(r"-(?:unix|dos|mac)\Z")
 _SIGNS = (" ", "\n")  # of text in two bytes for each character: numbers would often be controls
 _STRAY = re.compile("[\udc80-\udcff]")
 REPLACEMENT = "\ufffd"  # shown for a byte that is not text
-# What source code is written in besides UTF-8. Of those that fit equally well the first is taken: short texts fit many,
-# and Windows-1252 holds what Latin-1 does.
-_GUESSED = (
-    *("cp1252", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1251", "koi8_r", "cp1250", "cp1253"),
-    *("cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +174,9 @@ def _guess(data: bytes) -> TextFile | None:
     if _is_mostly_utf8(data):
         return None
     # late: few files are not UTF-8
-    from charset_normalizer import from_bytes
+    from swecli.encoding_guess import guess_encodings
 
-    sample = data[:_SAMPLE]
-    if len(data) > _SAMPLE and b"\n" in sample:
-        sample = sample[: sample.rindex(b"\n") + 1]
-    matches = [match for match in from_bytes(sample, cp_isolation=list(_GUESSED)) if match.encoding]
-    fits = [
-        (match.chaos, _GUESSED.index(encoding), encoding)
-        for match in matches
-        for encoding in match.could_be_from_charset
-        if encoding in _GUESSED
-    ]
-    return _first_fit(data, tuple(encoding for _, _, encoding in sorted(fits)))
+    return _first_fit(data, tuple(guess_encodings(data)))
 
 
 def _is_mostly_utf8(data: bytes) -> bool:

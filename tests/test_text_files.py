@@ -54,6 +54,14 @@ def test_text_in_an_old_encoding_is_decoded_and_written_back_in_it(
     assert file.encode(file.text + comment) == data + comment.encode(encoding)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "cp932", "gb18030", "cp1251"])
+def test_an_encoding_is_told_by_letters_far_from_the_start_of_a_file(encoding: str) -> None:
+    text = "x = 1\n" * 20_000 + COMMENT[encoding] + "\n"
+    file = decode(text.encode(encoding))
+    assert file is not None
+    assert (file.text, file.encoding) == (text, encoding)
+
+
 @pytest.mark.parametrize("word", ["café", "Müller", "naïve\n", "año ¿no?", "tr\xe8s"])
 def test_a_short_text_of_western_europe_is_read_as_such(word: str) -> None:
     file = decode(word.encode("latin-1"))

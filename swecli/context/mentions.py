@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from operator import attrgetter
 from pathlib import Path
-from unicodedata import normalize
 
 from swecli.context.pictures import is_picture, read_picture
-from swecli.file_names import Reading, WrittenMention, find_mention, write_name
+from swecli.file_names import Reading, WrittenMention, find_mention, fold_name, write_name
 from swecli.models.added_folder import AddedFolder, innermost
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
@@ -131,7 +130,9 @@ def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention,
     leads = _leads(root)
     while mention := find_mention(query, position):
         reading = None
-        if _is_among(leads, _fold(mention.lead)):  # most of a pasted text with many @ begin no name
+        if _is_among(
+            leads, fold_name(mention.lead)
+        ):  # most of a pasted text with many @ begin no name
             reading = next((each for each in mention.readings() if _exists(root, each.name)), None)
         position = reading.stop if reading else mention.stop
         key = (reading.name, reading.start, reading.end) if reading else mention.text
@@ -143,7 +144,7 @@ def _distinct_mentions(query: str, root: Path) -> Iterator[tuple[WrittenMention,
 def _leads(root: Path) -> list[str] | None:
     """Return the names of what is in a folder, sorted, None if they are not known."""
     try:
-        return sorted(map(_fold, os.listdir(root)))  # noqa: PTH208  names only
+        return sorted(map(fold_name, os.listdir(root)))  # noqa: PTH208  names only
     except OSError:
         return None
 
@@ -154,11 +155,6 @@ def _is_among(names: list[str] | None, lead: str) -> bool:
         return True
     place = bisect_left(names, lead)
     return place < len(names) and names[place].startswith(lead) or not lead
-
-
-def _fold(name: str) -> str:
-    """Return a name as file systems compare it that do not tell letters from capitals or how accents are written."""
-    return name if name.isascii() and name.islower() else normalize("NFC", name).casefold()
 
 
 def _exists(root: Path, name: str) -> bool:

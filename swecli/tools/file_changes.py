@@ -75,7 +75,7 @@ def decode_file(ctx: ToolContext, path: Path, data: bytes) -> TextFile | None:
     bytes look like after a change."""
     encoding = ctx.files.encodings.get(path, "")
     if not encoding and not data.startswith(BYTE_ORDER_MARKS):
-        encoding = declared_encoding(path)
+        encoding = declared_encoding(ctx.root, path, ctx.commands.environ)
     file = decode(data, encoding)
     if file is not None and not file.text.isascii():
         ctx.files.encodings[path] = file.encoding

@@ -17,6 +17,8 @@ from swecli.tools.globs import Glob
 from swecli.values import dataclass
 
 _EDITORCONFIG = ".editorconfig"
+_GITATTRIBUTES = ".gitattributes"
+_ENCODING_ATTRIBUTE = "working-tree-encoding"
 _NEIGHBOURS = 8  # files that are looked at
 _MAX_ENTRIES = 2000  # of a folder
 _START = 65536  # bytes of a neighbour
@@ -28,6 +30,9 @@ _MARKS = {
     "utf-16": ("utf-16-le", codecs.BOM_UTF16_LE),
     "utf-16-le": ("utf-16-le", codecs.BOM_UTF16_LE),
     "utf-16-be": ("utf-16-be", codecs.BOM_UTF16_BE),
+    "utf-32": ("utf-32-le", codecs.BOM_UTF32_LE),
+    "utf-32-le": ("utf-32-le", codecs.BOM_UTF32_LE),
+    "utf-32-be": ("utf-32-be", codecs.BOM_UTF32_BE),
 }
 _CHARSETS = {"utf-8-bom": "utf-8-sig"}  # of editorconfig, by other names than Python's
 
@@ -37,13 +42,15 @@ class _Format:
     """What is wanted of a file; "" and False where nothing is said."""
 
     encoding: str = ""  # Python's name
+    mark: bytes = b""  # at the start of a new file
     newline: str = ""
     has_final_newline: bool = False
 
 
-def declared_encoding(path: Path) -> str:
-    """Return the encoding that the settings of its folder say a file has, "" if they say none."""
-    return _editorconfig(path).encoding
+def declared_encoding(root: Path, path: Path, environ: Mapping[str, str] | None) -> str:
+    """Return the encoding that .gitattributes, else .editorconfig say a file has, "" if they say none."""
+    by_git = _gitattributes(root, path, environ) if _names_encodings(path) else _Format()
+    return by_git.encoding or _editorconfig(path).encoding
 
 
 def new_file(
@@ -53,19 +60,18 @@ def new_file(
     .gitattributes says, else .editorconfig, else what all its neighbours of the same kind have."""
     by_git = _gitattributes(root, path, environ)
     by_editor = _editorconfig(path)
-    encoding = by_git.encoding or by_editor.encoding
+    form = by_git if by_git.encoding else by_editor
     newline = by_git.newline or by_editor.newline
     text = content.replace("\r\n", "\n") if newline else content
     if by_editor.has_final_newline and text and not text.endswith("\n"):
         text += "\n"
-    files = list(_neighbours(path)) if not (encoding and newline) else []
+    files = list(_neighbours(path)) if not (form.encoding and newline) else []
     if not newline and "\r\n" not in text and _all_have_pairs(files):
         newline = "\r\n"
     if newline:
         text = text.replace("\n", newline)
-    if encoding:
-        form, mark = _MARKS.get(encoding, (encoding, b""))
-        return TextFile("", form, mark), text
+    if form.encoding:
+        return TextFile("", form.encoding, form.mark), text
     return _like(files, text), text
 
 
@@ -113,7 +119,7 @@ def _gitattributes(root: Path, path: Path, environ: Mapping[str, str] | None) ->
     try:
         output = run_git(
             root,
-            *("check-attr", "-z", "eol", "working-tree-encoding", "--", name),
+            *("check-attr", "-z", "eol", _ENCODING_ATTRIBUTE, "--", name),
             environ=environ,
             seconds=_GIT_SECONDS,
         )
@@ -121,11 +127,25 @@ def _gitattributes(root: Path, path: Path, environ: Mapping[str, str] | None) ->
         return _Format()
     fields = output.split("\0")
     values = dict(zip(fields[1::3], fields[2::3], strict=False))
-    encoding = values.get("working-tree-encoding", "")
+    written = values.get(_ENCODING_ATTRIBUTE, "")
+    name = "" if written in _UNKNOWN else codec_name(written.removesuffix("-BOM"))
+    # git refuses a mark in a file that UTF-16LE is said of, and asks for one with UTF-16
+    has_mark = written.endswith("-BOM") or name in ("utf-16", "utf-32")
+    encoding, mark = _MARKS.get(name, (name, b"")) if has_mark else (name, b"")
     return _Format(
-        encoding="" if encoding in _UNKNOWN else codec_name(encoding.removesuffix("-BOM")),
+        encoding,
+        mark,
         newline=_ENDS.get(values.get("eol", ""), ""),
     )
+
+
+def _names_encodings(path: Path) -> bool:
+    """Return whether a .gitattributes above a file gives any an encoding: else git need not be asked."""
+    for folder in path.parents:
+        with suppress(OSError):
+            if _ENCODING_ATTRIBUTE.encode() in read_regular(folder / _GITATTRIBUTES):
+                return True
+    return False
 
 
 def _editorconfig(path: Path) -> _Format:
@@ -142,8 +162,11 @@ def _editorconfig(path: Path) -> _Format:
         if is_root:
             break
     charset = properties.get("charset", "")
+    name = codec_name(_CHARSETS.get(charset, charset))
+    encoding, mark = _MARKS.get(name, (name, b""))
     return _Format(
-        encoding=codec_name(_CHARSETS.get(charset, charset)),
+        encoding,
+        mark,
         newline=_ENDS.get(properties.get("end_of_line", ""), ""),
         has_final_newline=properties.get("insert_final_newline") == "true",
     )

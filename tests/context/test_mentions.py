@@ -84,6 +84,7 @@ NAMES = [
     'say "hi".txt',
     "back\\slash.txt",
     "x:12",
+    "re\u0301sume\u0301.txt",  # as macOS writes accents
 ]
 
 
@@ -99,7 +100,9 @@ def test_a_completed_mention_of_any_name_is_read(tmp_path: Path, name: str, form
     assert expansion.notes == []
 
 
-@pytest.mark.parametrize("name", ["app/[id]/page.tsx", "dir with space/my file.txt", "it's.txt"])
+@pytest.mark.parametrize(
+    "name", ["app/[id]/page.tsx", "dir with space/my file.txt", "it's.txt", "cafe\u0301.txt"]
+)
 def test_a_name_without_quotes_is_read_as_far_as_there_is_such_a_file(
     tmp_path: Path, name: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from swecli.file_names import read_start, write_mention, write_name
+from swecli.file_names import fold_name, read_start, write_mention, write_name
 from swecli.repl.background import run_in_thread
 
 _MAX_FILES = 20_000
@@ -148,20 +148,20 @@ def _match_arguments(typed: str, offered: Sequence[tuple[str, str]]) -> list[Com
 
 def _match_paths(typed: str, paths: Sequence[str]) -> list[str]:
     """Fuzzy-match paths, best first: by prefix, prefix of the file name, part of the file name, part of the path."""
-    pattern = typed.lower()
+    pattern = fold_name(typed)
 
     def rank(path: str) -> tuple[bool | int | str, ...]:
-        lower = path.lower()
-        name = lower.rstrip("/").rpartition("/")[2]
+        folded = fold_name(path)
+        name = folded.rstrip("/").rpartition("/")[2]
         misses = (
-            not lower.startswith(pattern),
+            not folded.startswith(pattern),
             not name.startswith(pattern),
             pattern not in name,
-            pattern not in lower,
+            pattern not in folded,
         )
         return *misses, len(path), path
 
-    matches = [path for path in paths if _fuzzy_match(pattern, path.lower())]
+    matches = [path for path in paths if _fuzzy_match(pattern, fold_name(path))]
     return sorted(matches, key=rank)[:_MAX_MATCHES]
 
 

@@ -7,6 +7,7 @@ translated to the usual ones. All other sequences are replies to somebody's ques
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -29,6 +30,7 @@ _UNFINISHED = re.compile(
     "\x1b(?:\\[\\[|\\[M[^\x1b]{0,2}|\\[[0-?]*[ -/]*|O|[\\]PX^_][^\x07\x1b]*\x1b?)?\\Z"
 )
 _ALT_LENGTH = 2  # of an unfinished sequence that was a key with Alt
+_PATIENCE = 2.0  # seconds for the rest of a sequence: what TCP needs to send lost bytes again
 _PASSED = re.compile("\x1b\\[(?:\\d+;\\d+R|<?[\\d;]+[mM]|M...)\\Z", re.DOTALL)  # cursor, mouse
 _TEXT = re.compile("[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 # Enter between two texts. After a backslash it is a new line in any case.
@@ -46,17 +48,25 @@ class KeyStream:
 
     def __init__(self) -> None:
         self._unfinished = ""  # the beginning of a sequence
+        self._begun = 0.0  # when that was read; 0.0 if there is none
         self._burst = ""  # text of several lines, which may go on in the next read
 
     def join(self, data: str) -> str:
         """Return what was read with the beginning of a sequence that was kept before it."""
+        if time.monotonic() - self._begun > _PATIENCE:
+            self._begun = 0.0
+            self._unfinished = ""
         joined = self._unfinished + data
         self._unfinished = ""
         return joined
 
     def feed(self, data: str) -> Iterator[str | KeyPress]:
         """Yield what was typed. What may go on in the next read is kept, for `join` or `flush`."""
-        if partial := _UNFINISHED.search(data):
+        partial = _UNFINISHED.search(data)
+        if partial is None:
+            self._begun = 0.0
+        else:
+            self._begun = self._begun or time.monotonic()
             self._unfinished = partial[0]
             data = data[: partial.start()]
         position = 0
@@ -69,11 +79,12 @@ class KeyStream:
         yield from self._feed_text(data[position:])
 
     def flush(self) -> Iterator[str | KeyPress]:
-        """Yield what was kept: nothing has followed it."""
+        """Yield what was kept, as nothing has followed it: but for the beginning of what is no key. On a slow connection
+        the rest comes later."""
         yield from self._end_burst()
         if len(self._unfinished) <= _ALT_LENGTH:
             yield self._unfinished
-        self._unfinished = ""
+            self._unfinished = ""
 
     def _feed_text(self, data: str) -> Iterator[str | KeyPress]:
         position = 0

@@ -114,10 +114,12 @@ async def test_files_are_completed_after_an_at_sign(text: str) -> None:
         ("@caf", r'"caf\xe9.txt"'),
         ("(@page", "app/[id]/page.tsx"),
         ("@esc", r'"esc\x1b[31m"'),
+        ("@r\xe9s", "re\u0301sume\u0301.txt"),
     ],
 )
 async def test_a_name_is_completed_as_it_is_read(typed: str, inserted: str) -> None:
-    for name in ("two words/my file.txt", "app/[id]/page.tsx", "caf\udce9.txt", "esc\x1b[31m"):
+    names = ("two words/my file.txt", "app/[id]/page.tsx", "caf\udce9.txt", "esc\x1b[31m")
+    for name in (*names, "re\u0301sume\u0301.txt"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
     document = Document(typed, len(typed))

@@ -51,6 +51,28 @@ def test_a_sequence_that_is_no_key_is_left_out(unknown: str) -> None:
         assert typed(f"ab{unknown[:place]}", f"{unknown[place:]}cd") == ["abcd"]
 
 
+@pytest.mark.parametrize("begun", ["\x1b[20", "\x1b]10;rgb:ff", "\x1bP>|XT"])
+def test_a_sequence_whose_rest_comes_late_is_whole(begun: str) -> None:
+    stream = KeyStream()
+    assert "".join(map(str, stream.feed(stream.join(begun)))) == ""
+    assert list(stream.flush()) == []
+    assert stream.join("rest") == f"{begun}rest"
+
+
+def test_the_beginning_of_a_sequence_does_not_take_keys_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("swecli.repl.input.key_stream.time.monotonic", lambda: now)
+    stream = KeyStream()
+    typed = []
+    for key in ("\x1b]10;rgb:ff", "a", "b", "c", "d"):
+        typed += stream.feed(stream.join(key))
+        typed += stream.flush()
+        now += 1.0
+    assert "".join(map(str, typed)) == "cd"
+
+
 @pytest.mark.parametrize(
     "known",
     [

@@ -122,6 +122,38 @@ async def test_a_new_file_follows_the_attributes_of_git(run: RunTool, root: Path
         assert (root / name).read_bytes() == b"one" + end
 
 
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        ("UTF-16LE", "é\n".encode("utf-16-le")),
+        ("UTF-16LE-BOM", b"\xff\xfe" + "é\n".encode("utf-16-le")),
+        ("UTF-16", b"\xff\xfe" + "é\n".encode("utf-16-le")),
+        ("UTF-32", b"\xff\xfe\0\0" + "é\n".encode("utf-32-le")),
+        ("ISO-8859-1", b"\xe9\n"),
+    ],
+)
+async def test_git_takes_a_new_file_in_the_encoding_of_its_attributes(
+    run: RunTool, root: Path, encoding: str, content: bytes
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    (root / ".gitattributes").write_text(f"*.txt working-tree-encoding={encoding}\n")
+    assert (await run("write_file", path="a.txt", content="é\n")).ok
+    assert (root / "a.txt").read_bytes() == content
+    subprocess.run(["git", "add", "a.txt"], cwd=root, check=True)
+    stored = subprocess.run(["git", "show", ":a.txt"], cwd=root, capture_output=True, check=True)
+    assert stored.stdout.decode() == "é\n"
+
+
+async def test_a_file_is_read_in_the_encoding_of_its_attributes(run: RunTool, root: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    (root / ".gitattributes").write_text("*.txt working-tree-encoding=GBK\n")
+    (root / "a.txt").write_bytes("测试\n".encode("gbk"))
+    (root / "plain.txt").write_bytes(b"x\n")
+    assert "测试" in (await run("read_file", path="a.txt")).for_model
+    assert (await run("edit_file", path="plain.txt", edits=edit("x", "错误"))).ok
+    assert (root / "plain.txt").read_bytes() == "错误\n".encode("gbk")
+
+
 async def test_a_new_file_follows_its_neighbours(run: RunTool, root: Path) -> None:
     (root / "a.cs").write_bytes(b"\xef\xbb\xbfclass A {}\r\n")
     (root / "b.cs").write_bytes(b"\xef\xbb\xbfclass B {}\r\n")
