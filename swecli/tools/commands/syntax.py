@@ -190,7 +190,9 @@ class _Reader:
     def _add_unsupported(self, node: Node) -> None:
         """Note what is not understood; the commands in it are read all the same."""
         if not self.problem:
-            self.problem = f"contains {one_line(_text(node), _MAX_SHOWN)}, which is not looked into"
+            self.problem = (
+                f"contains {one_line(_text(node), _MAX_SHOWN)}, which only a shell understands"
+            )
 
     def _pass_over(self, node: Node) -> None:
         self.cuts[node.start_byte, node.end_byte] = b""
