@@ -104,7 +104,7 @@ def _describe_progress(event: ReviewProgressed) -> str:
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),
             pluralize(event.tokens, "token"),
-            "cost unknown" if event.cost is None else f"${event.cost:.4f}",
+            "price not known" if event.cost is None else f"${event.cost:.4f}",
         ]
     )
 

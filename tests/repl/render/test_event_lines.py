@@ -33,7 +33,7 @@ def render_end(
 
 def test_the_last_line_of_a_turn_has_time_tokens_and_cost() -> None:
     assert render_end() == "2.3 s · 1,204 in / 80 out · $0.0021"
-    assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
+    assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · price not known"
     assert render_end(cost=0.0, usage=Usage()) == "2.3 s · no cost"
     assert render_end("max_turns").startswith("stopped: ")
     assert render_end("cancelled").startswith("interrupted · ")
