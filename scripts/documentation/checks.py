@@ -39,11 +39,15 @@ class BuiltPage(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self.cells: list[str] = []  # the texts of the tables' cells, in pieces
+        self._cell_depth = 0
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what a tag links to, loads and names."""
         values = {name: value or "" for name, value in attrs}
+        if tag in ("td", "th"):
+            self._cell_depth += 1
         if "id" in values:
             self.anchors.add(values["id"])
         if tag == "a" and "href" in values:
@@ -53,6 +57,16 @@ class BuiltPage(HTMLParser):
         for name in _LOADING_ATTRIBUTES:
             if name in values:
                 self.loads.append(values[name])
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note where a cell ends."""
+        if tag in ("td", "th"):
+            self._cell_depth -= 1
+
+    def handle_data(self, data: str) -> None:
+        """Note the text of a cell."""
+        if self._cell_depth:
+            self.cells.append(data)
 
 
 def problems_of(site: Path) -> list[str]:
@@ -67,6 +81,7 @@ def problems_of(site: Path) -> list[str]:
         *_unreachable(pages),
         *_foreign_loads(site, pages),
         *_not_searchable(site, pages),
+        *_escapes_shown(pages),
     ]
 
 
@@ -130,6 +145,14 @@ def _not_searchable(site: Path, pages: dict[str, BuiltPage]) -> list[str]:
     listed = {urlsplit(item["location"]).path or START for item in items}
     missing = pages.keys() - listed - {NOT_FOUND}
     return [f"{name}: the search does not find it" for name in sorted(missing)]
+
+
+def _escapes_shown(pages: dict[str, BuiltPage]) -> list[str]:
+    """Return the tables that show the backslash before a pipe, which is there for the source's table."""
+    found = []
+    for name, page in pages.items():
+        found += [f"{name}: a table shows {cell.strip()}" for cell in page.cells if r"\|" in cell]
+    return found
 
 
 def _is_outgoing(target: str) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 from scripts.documentation.links import Link, rewrite_links
+
+_TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+_CODE = re.compile(r"(`+)[^`].*?\1")
 
 
 def copy_pages(root: Path, into: Path) -> None:
@@ -34,5 +38,18 @@ def _copy(page: Path, copy: Path, docs: Path, into: Path) -> None:
         path = os.path.relpath(place, copy.parent)
         return link.source.replace(f"({link.path}", f"({path}")
 
-    text = page.read_text(encoding="utf-8")
+    text = unescape_pipes(page.read_text(encoding="utf-8"))
     copy.write_text(rewrite_links(text, seen_from_copy), encoding="utf-8")
+
+
+def unescape_pipes(text: str) -> str:
+    """Return a page in whose tables a pipe in code stands for itself: GitHub needs a backslash before it there, which
+    the builder of the site prints."""
+
+    def without_backslashes(code: re.Match[str]) -> str:
+        return code[0].replace(r"\|", "|")
+
+    def unescaped(row: re.Match[str]) -> str:
+        return _CODE.sub(without_backslashes, row[0])
+
+    return _TABLE_ROW.sub(unescaped, text)

@@ -27,9 +27,12 @@ def find_models(runtime: Runtime) -> Values:
     labels = {runtime.agent.model.name: "current"}
     labels.setdefault(runtime.settings.model, "chosen at the start")
     labels.setdefault("demo", "an offline tour")
-    for entry in runtime.settings.models:
-        labels.setdefault(entry.name, "your own")
     environ = runtime.start.environ
+    for entry in runtime.settings.models:
+        about = "your own"
+        if entry.key_env and not environ.get(entry.key_env, "").strip():
+            about += f" (needs {entry.key_env})"
+        labels.setdefault(entry.name, about)
     for service in HOSTED:
         about = f"{service.name}'s default"
         if not any(environ.get(name, "").strip() for name in service.key_variables):

@@ -55,6 +55,7 @@ class Meter:
     counted: int = 0  # our count of the last request; 0 before it
     provider: int = 0  # the provider's count of the last request; 0 before it
     estimated: bool = False  # no token table was used
+    window: int | None = None  # of the model; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +336,7 @@ class ContextControl:
             counted=context.asked_counted,
             provider=context.asked_prompt,
             estimated=agent.counter.estimated,
+            window=limits.window,
         )
 
 

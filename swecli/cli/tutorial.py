@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from swecli.cli.event_loop import run_event_loop
 from swecli.cli.startup import make_folders
 from swecli.cli.workspace import process_folder
 from swecli.config.configuration import read_configuration
+from swecli.config.paths import project_root
 from swecli.config.settings import Start
 from swecli.llm.choosing import choose_model
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
@@ -19,11 +21,12 @@ from swecli.models.errors import UsageError
 from swecli.models.ids import uuid7
 
 _FOLDER = "swecli-tutorial"
+_MAX_FOLDERS = 100  # of tutorials beside each other
 
 
 @Action(
     Need.SETTINGS,
-    Words("[FOLDER]", f"where to make the project (default {_FOLDER})", "?"),
+    Words("[FOLDER]", f"where to make the project (default {_FOLDER}, outside a repository)", "?"),
     (Flag("--make", "only make the project"),),
     in_session=False,
 )
@@ -33,7 +36,11 @@ def tutorial(start: Start, invocation: Invocation) -> ActionResult:
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if not (only_makes or is_terminal):
         raise UsageError("This is not a terminal.", "Start it in one, or add --make.")
-    folder = invocation.file(invocation.text or _FOLDER)
+    folder = (
+        invocation.file(invocation.text)
+        if asked.text
+        else _unused_folder(asked.folder, start.environ)
+    )
     make_project(folder)
     if not only_makes:
         return ActionResult(None, code=_begin_session(start, folder.resolve()))
@@ -41,6 +48,17 @@ def tutorial(start: Start, invocation: Invocation) -> ActionResult:
     target = folder.relative_to(current_folder) if folder.is_relative_to(current_folder) else folder
     line = f"Made {' and '.join(FILES)} in {target}. Next: cd {target}"
     return ActionResult({"folder": str(folder)}, (line,))
+
+
+def _unused_folder(here: Path, environ: Mapping[str, str]) -> Path:
+    """Return a folder that is not there yet: here, or in the home folder if here is in a repository, whose status would
+    name it."""
+    root = project_root(here)
+    home = environ.get("HOME")
+    base = Path(home) if home and (root / ".git").exists() else here
+    numbers = ("", *(f"-{number}" for number in range(2, _MAX_FOLDERS)))
+    folders = (base / f"{_FOLDER}{number}" for number in numbers)
+    return next((folder for folder in folders if not folder.exists()), base / _FOLDER)
 
 
 def _begin_session(start: Start, folder: Path) -> int:

@@ -4,7 +4,7 @@ names and descriptions, and a tool reads the texts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from swecli.config.front_matter import front_matter
 from swecli.config.paths import project_root
 from swecli.config.plugin_places import may_have_plugins
 from swecli.config.project_files import (
+    find_command_files,
     find_skill_files,
     is_inside,
     skill_files_in,
@@ -73,9 +74,9 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
         variables = {
             file: plugin.variables for plugin in plugins.plugins for file in plugin.folder.skills
         }
-    if project_files and not trust.is_trusted:
-        project.notices.append(
-            "Skills of this project are not used: this folder is not trusted. Run /trust to use them."
+    if not trust.is_trusted:
+        project.notices.extend(
+            _untrusted_notices(skills=project_files, commands=find_command_files(root))
         )
         project_files = []
     lines: list[str] = []
@@ -115,6 +116,17 @@ def find_skills(start: Start, trust: FolderTrust) -> Project:
             "Shorten descriptions"
         )
     return replace(project, text="\n".join([_SKILLS_TITLE, *lines]) if lines else "")
+
+
+def _untrusted_notices(*, skills: Sequence[Path], commands: Sequence[Path]) -> list[str]:
+    """Return the line on what a folder that is not trusted has, [] if it has neither."""
+    unused = [word for word, files in (("skills", skills), ("commands", commands)) if files]
+    if not unused:
+        return []
+    names = " and ".join(unused).capitalize()
+    return [
+        f"{names} of this project are not used: this folder is not trusted. Run /trust to use them."
+    ]
 
 
 def _parse_skill(file: Path, trust: FolderTrust | None, by_folder: str) -> tuple[Skill, str]:

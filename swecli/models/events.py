@@ -227,9 +227,12 @@ class ContextReduced(Event):
     detail: str = ""
 
     def describe(self) -> str:
-        change = "reduced" if self.after < self.before else "rebuilt"
-        detail = f" · {self.detail}" if self.detail else ""
-        return f"context {change} ({self.how}): {self.before:,} → {self.after:,} tokens{detail}"
+        """Return one line, "" if the request is as large as before: what changed it has said so."""
+        if self.after == self.before:
+            return ""
+        size = "smaller" if self.after < self.before else "larger"
+        why = self.detail or self.how
+        return f"the request is {size} now: {self.before:,} → {self.after:,} tokens ({why})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,4 +109,4 @@ class GoalEnded(Event):
 
 
 def _describe_cost(cost: float | None) -> str:
-    return "cost unknown" if cost is None else format_dollars(cost)
+    return "price not known" if cost is None else format_dollars(cost)

@@ -82,5 +82,5 @@ def _format_turn(interaction: int, elsewhere: str) -> str:
 def _format_cost(cost: float | None) -> tuple[str, ...]:
     """Format what a reflection cost; () if it was free."""
     if cost is None:
-        return ("cost unknown",)
+        return ("price not known",)
     return (format_dollars(cost),) if cost else ()

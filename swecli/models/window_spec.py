@@ -28,6 +28,17 @@ class WindowSpec:
             return self.mode
         return f"{self.size}+{self.slack}" if self.slack else str(self.size)
 
+    @property
+    def description(self) -> str:
+        """How many turns are sent, in words."""
+        if self.mode == "full":
+            return "all turns are sent"
+        if self.mode == "auto":
+            return "as many turns are sent as fit the query"
+        turns = "the last turn is" if self.size == 1 else f"the last {self.size} turns are"
+        growing = f", growing to {self.size + self.slack}" if self.slack else ""
+        return f"{turns} sent{growing}"
+
     @classmethod
     def parse(cls, text: str) -> WindowSpec:
         """Parse `N`, `N+S`, `full` or `auto`. Raises ValueError with a message for the user."""

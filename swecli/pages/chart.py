@@ -9,7 +9,8 @@ from swecli.models.axis import evenly_spaced, round_ticks
 from swecli.models.counts import format_tokens
 from swecli.values import dataclass
 
-_MAX_NAMES = 6  # below a chart: as many dates as a phone has room for
+_ROOM = 42  # characters below a chart: six dates (`11-30`) and the gaps between them, as a phone has room for
+_GAP = 2  # characters between two names
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,10 @@ def make_chart(unit: Unit, title: str, note: str, bars: Sequence[Bar]) -> Chart 
 
 
 def _name_ticks(bars: Sequence[Bar]) -> list[Tick]:
+    """Return the names that there is room for: all of a short session's turns, else the first, the last and some."""
     count = len(bars)
+    longest = max(len(bar.name) for bar in bars)
+    most = _ROOM // (longest + _GAP)
     return [
-        Tick(100 * (index + 0.5) / count, bars[index].name)
-        for index in evenly_spaced(count, _MAX_NAMES)
+        Tick(100 * (index + 0.5) / count, bars[index].name) for index in evenly_spaced(count, most)
     ]

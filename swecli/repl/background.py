@@ -94,7 +94,7 @@ class Background:
     ) -> None:
         async with self._reflection_lock:
             events = await learning.reflect(*numbers, is_requested=is_requested)
-        self.show(events)
+        self.show(events, is_asked=asked)
 
     async def reflect_pending(self, learning: LearningService) -> None:
         """Check the anchors, and reflect on turns that earlier runs left."""
@@ -117,11 +117,11 @@ class Background:
                 events = await learning.resume(session_id, numbers)
             self.show(events)
 
-    def show(self, events: Sequence[Event]) -> None:
-        """Show events, or defer them until the running turn is done. A reflection that will be tried again is not
-        shown: /status counts what waits."""
+    def show(self, events: Sequence[Event], *, is_asked: bool = False) -> None:
+        """Show events, or defer them until the running turn is done. A reflection that failed is shown only if the user
+        asked for it: it is no concern of the work, and /status counts it."""
         for event in events:
-            if _will_be_retried(event):
+            if _is_failure(event) and not is_asked:
                 continue
             if self._program.working:
                 self._deferred.append(event)
@@ -172,8 +172,9 @@ def retrieve(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-def _will_be_retried(event: Event) -> bool:
+def _is_failure(event: Event) -> bool:
+    """Return whether a reflection failed; one that paused says once what is missing."""
     # late: loaded with the runtime
     from swecli.models.learning_events import ReflectionFailed
 
-    return isinstance(event, ReflectionFailed) and event.kept and not event.paused
+    return isinstance(event, ReflectionFailed) and not event.paused

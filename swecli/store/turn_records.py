@@ -151,6 +151,14 @@ class TurnRecords:
         with self._database.read() as db:
             return Reader(db).totals().by_purpose.get("reflect", UsageTotals())
 
+    def count_failed(self, session_id: str) -> int:
+        """Count the interactions on which reflection has failed for good."""
+        failed = "session_id = ? AND status = 'failed' AND final"
+        counted = f"SELECT count(DISTINCT interaction) FROM reflection WHERE {failed}"
+        with self._database.read() as db:
+            (count,) = db.execute(counted, (session_id,)).fetchone()
+        return int(count)
+
     def count_reflections(self, session_id: str, interaction: int) -> int:
         """Count the completed reflections on an interaction."""
         with self._database.read() as db:

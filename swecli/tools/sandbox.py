@@ -322,6 +322,11 @@ class Sandbox:
         return find_program("nsenter", self._environ, self.root) or ""
 
     @property
+    def refused_connections(self) -> int:
+        """How many connections nobody took in the network that commands share; 0 if they share none."""
+        return self._network.refused if self._network else 0
+
+    @property
     def has_shared_network(self) -> bool:
         """Whether a command reaches what another one of the session serves on the loopback."""
         return not self._alone

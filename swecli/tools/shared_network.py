@@ -55,6 +55,16 @@ class SharedNetwork:
         return error_of(process.stderr, process.returncode)
 
     @property
+    def refused(self) -> int:
+        """How many connections of its commands nobody took, as the kernel counts them; 0 if it is not there."""
+        try:
+            text = Path(f"/proc/{self.process}/net/snmp").read_text(encoding="ascii")
+        except OSError:
+            return 0
+        names, figures = (line.split() for line in text.splitlines() if line.startswith("Tcp:"))
+        return int(figures[names.index("AttemptFails")])
+
+    @property
     def process(self) -> int:
         """The number of a process in the namespace, 0 if it is not there."""
         return self._held if self._holder is not None else 0

@@ -269,7 +269,8 @@ class ChangeRecorder:
             self._versions.warn(f"an undo cannot name what this call leaves: {error}")
 
     def forget(self, changes: Iterable[FileChange]) -> None:
-        """Take changes of this program for known: no background command made them."""
+        """Take changes of an undo or redo for known: no background command made them, nor the turn that follows."""
+        self._turn_changes.clear()
         changes = list(changes)
         after = {change.path: change.after for change in changes if change.after.mode}
         self._forget_differences(after, [Path(change.path) for change in changes])

@@ -44,6 +44,10 @@ class TurnChanges:
         self._enter(session)
         self._ignored |= dict.fromkeys(names)
 
+    def clear(self) -> None:
+        """Forget all: the turn was set aside, and the next one gets its number."""
+        self._turn = ("", 0)
+
     def files_of(self, session_id: str, number: int) -> list[ChangedFile]:
         """Return the files that differ since the turn began, sorted by name, and then what is ignored."""
         if self._turn != (session_id, number):

@@ -42,6 +42,15 @@ def test_the_project_is_made_in_a_new_folder(run: Run) -> None:
     assert (again.code, "shop is there already" in again.err) == (42, True)
 
 
+def test_in_a_repository_the_project_is_made_in_the_home_folder_and_each_one_anew(run: Run) -> None:
+    Path(".git").mkdir()
+    Path("src").mkdir()
+    for name in ("swecli-tutorial", "swecli-tutorial-2"):
+        made = run("tutorial", "--make", "-C", "src")
+        assert f"in {Path.home() / name}." in made.out
+    assert not list(Path("src").iterdir())
+
+
 def test_without_a_terminal_nothing_is_made(run: Run) -> None:
     outcome = run("tutorial", "shop")
     assert (outcome.code, "This is not a terminal" in outcome.err) == (2, True)

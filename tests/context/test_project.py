@@ -44,6 +44,19 @@ def test_skills_of_the_project_and_of_the_user_are_listed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("has_skill", "line"),
+    [(True, "Skills and commands of this project are"), (False, "Commands of this project are")],
+)
+def test_the_commands_of_a_folder_that_is_not_trusted_are_named(has_skill: bool, line: str) -> None:
+    if has_skill:
+        write_skill(Path(".agents/skills"), "pdf")
+    Path(".claude/commands").mkdir(parents=True)
+    Path(".claude/commands/fix.md").write_text("Fix it.")
+    [notice] = find(trusted=False).notices
+    assert notice.startswith(line)
+
+
 def test_without_skills_the_result_is_empty() -> None:
     assert find() == Project()
 

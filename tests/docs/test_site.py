@@ -11,7 +11,7 @@ import pytest
 
 from scripts.documentation import venv
 from scripts.documentation.checks import problems_of
-from scripts.documentation.sources import copy_pages
+from scripts.documentation.sources import copy_pages, unescape_pipes
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +40,16 @@ def added(page: Path, html: str) -> None:
 
 def test_a_link_to_another_host_is_no_problem(site: Path) -> None:
     assert problems_of(site) == []
+
+
+def test_a_backslash_before_a_pipe_that_a_table_shows_is_found(site: Path) -> None:
+    added(site / "index.html", r"<table><tr><td><code>a \| b</code></td></tr></table><p>c \| d</p>")
+    assert problems_of(site) == [r"index.html: a table shows a \| b"]
+
+
+def test_a_pipe_in_the_code_of_a_table_loses_the_backslash_that_github_needs() -> None:
+    page = "| `on\\|off` | a \\| b |\n\nsed `s/a\\|b/c/`\n"
+    assert unescape_pipes(page) == "| `on|off` | a \\| b |\n\nsed `s/a\\|b/c/`\n"
 
 
 def test_a_link_to_a_missing_page_is_found(site: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_check_says_what_failed_what_changed_and_the_price() -> None:
 
 
 def test_an_unknown_price_is_not_shown_as_none() -> None:
-    assert check(cost=None).endswith("no file changed · cost unknown so far")
+    assert check(cost=None).endswith("no file changed · price not known so far")
 
 
 def test_before_the_first_turn_nothing_has_changed_or_cost_anything() -> None:

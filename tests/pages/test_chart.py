@@ -69,13 +69,22 @@ def test_days_without_tokens_or_known_costs_have_no_chart() -> None:
     assert "<svg" not in report_of([0, 0], [None, 0.0])
 
 
-def test_a_session_names_the_turns_below_its_chart() -> None:
+def page_of_turns(count: int) -> str:
     turn = {"number": 1, "status": "done", "started_at": "2026", "cited": (), "shown": ()}
-    turns = [turn | {"number": number} for number in range(1, 41)]
+    turns = [turn | {"number": number} for number in range(1, count + 1)]
     request: dict[str, Any] = {"purpose": "turn", "input": 900, "cache_read": 100}
     request |= {"cache_write": 0, "output": 5, "cost": None}
-    requests = [request | {"interaction": number} for number in range(1, 41)]
-    page = format_session("html", make_export() | {"interactions": turns, "requests": requests})
+    requests = [request | {"interaction": number} for number in range(1, count + 1)]
+    return format_session("html", make_export() | {"interactions": turns, "requests": requests})
+
+
+def test_a_session_names_the_turns_below_its_chart() -> None:
+    page = page_of_turns(40)
     assert axis(page, "up") == [["0", "500", "1.0k"]]
     [turn_names] = axis(page, "along")
     assert (turn_names[0], turn_names[-1]) == ("T1", "T40")
+
+
+def test_a_session_of_a_few_turns_names_each_of_them() -> None:
+    [names] = axis(page_of_turns(8), "along")
+    assert names == [f"T{number}" for number in range(1, 9)]

@@ -205,6 +205,15 @@ async def test_exporting_to_an_unknown_format_or_a_missing_folder_is_an_error(
         await ScriptedContext(await run_session("hello")).type(f"/export {args}")
 
 
+async def test_an_export_without_a_name_leaves_the_working_folder_as_it_was() -> None:
+    runtime = await run_session("mend add")
+    before = set(Path().iterdir())
+    for name in ("swecli-mend-add.html", "swecli-mend-add-2.html"):
+        printed = await ScriptedContext(runtime, width=300).type("/export")
+        assert printed.rstrip().endswith(f"exports/{name}")
+    assert set(Path().iterdir()) == before
+
+
 async def test_exporting_a_session_without_turns_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to export"):
         await ScriptedContext(make_runtime([])).type("/export")

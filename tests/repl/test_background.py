@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from swecli.models.events import Event, Notice
+from swecli.models.learning_events import ReflectionFailed
 from swecli.playbook.learning.service import RulesResult
 from swecli.repl.background import Background, run_in_thread
 from swecli.repl.program import Program
@@ -188,6 +189,32 @@ async def test_events_of_learning_during_a_turn_are_deferred() -> None:
     assert listener.shown == []
     assert texts(background.pop_deferred()) == ["saw 2", "learned 1"]
     assert background.pop_deferred() == []
+
+
+@dataclass
+class FailingLearning(SlowLearning):
+    """Learning whose model answers nothing usable."""
+
+    async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
+        return [
+            ReflectionFailed(interactions[0], "no usable answer", kept=False),
+            ReflectionFailed(interactions[0], "no model is set", kept=True, paused=True),
+        ]
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+async def test_a_failed_reflection_is_told_only_to_who_asked_for_it(is_asked: bool) -> None:
+    listener = RecordingListener()
+    background = make_background(listener)
+    learning = cast(Any, FailingLearning(queue=[1]))
+    if is_asked:
+        background.react(learning, [1])
+    else:
+        background.learn(learning, 1)
+        background.learn(learning, 2)
+    await background.drain()
+    told = [event.reason for event in listener.shown if isinstance(event, ReflectionFailed)]
+    assert told == (["no usable answer"] if is_asked else []) + ["no model is set"]
 
 
 async def test_a_new_turn_is_reflected_on_before_the_rest_of_the_queue() -> None:

@@ -307,8 +307,8 @@ async def test_the_approval_and_the_last_decision_name_the_reason(ctx: ToolConte
 
     permissions = Permissions()
     await run_call("run_command", ctx, no, permissions, parameters={"command": "find . -delete"})
-    assert asked[0].why == "find -delete may do more than read"
-    assert permissions.last == "Run find . -delete: asked (find -delete may do more than read)"
+    assert asked[0].why == "find -delete may change files"
+    assert permissions.last == "Run find . -delete: asked (find -delete may change files)"
     await run_call("run_command", ctx, no, permissions, parameters={"command": "ls"})
     assert permissions.last == "Run ls: allowed (read-only)"
     await run_call("list_files", ctx, no, permissions)

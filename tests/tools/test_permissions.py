@@ -221,7 +221,7 @@ def test_a_question_calls_a_command_that_no_wider_rule_covers_this_exact_command
 
 def test_the_reason_for_an_approval_is_what_the_command_would_do() -> None:
     assert decide(Permissions(), "run_command", "find . -delete") == (
-        PermissionVerdict("ask", "mode", "find -delete may do more than read")
+        PermissionVerdict("ask", "mode", "find -delete may change files")
     )
     allowed = decide(Permissions(allow=["run(find *)"]), "run_command", "find . -delete")
     assert allowed.reason == "by run(find *)"

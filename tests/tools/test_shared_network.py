@@ -80,6 +80,14 @@ async def test_a_server_of_this_machine_does_not_answer_and_the_result_says_so(
     assert "on 127.0.0.1 only what this session serves answers" in result.for_model
 
 
+async def test_a_refused_connection_is_told_whatever_the_program_prints(run: RunTool) -> None:
+    silent = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 9)))"
+    refused = await run("run_command", command=f'{PYTHON} -c "{silent}"')
+    other = await run("run_command", command="echo 111; exit 1")
+    assert "on 127.0.0.1 only what this session serves answers" in refused.for_model
+    assert "127.0.0.1" not in other.for_model
+
+
 async def test_a_network_whose_holder_was_killed_is_made_anew(
     run: RunTool, ctx: ToolContext, sandbox: Sandbox
 ) -> None:

@@ -63,6 +63,16 @@ async def test_each_turn_lists_its_own_changes() -> None:
     assert [[file.name for file in files] for files in lists] == [["one.txt"], ["two.txt"], []]
 
 
+async def test_a_turn_after_an_undo_does_not_list_what_the_undone_one_changed() -> None:
+    runtime = make_runtime(
+        [calls(command("echo y > one.txt")), "done", calls(command("true")), "done"], mode="auto"
+    )
+    assert listed(await run_turn(runtime, "go on", learn=False))
+    runtime.history.undo(1, ("files", "conversation"), runtime.history.plan(1))
+    runtime.resume(runtime.sessions.session.id)
+    assert listed(await run_turn(runtime, "go on", learn=False)) == ()
+
+
 async def test_what_a_background_command_wrote_after_the_last_call_is_in_the_list() -> None:
     job = "until test -e go; do sleep 0.05; done; echo y > late.txt; sleep 60"
     runtime = make_runtime([calls(command(job, background=True)), "done"], mode="auto")

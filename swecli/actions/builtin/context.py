@@ -46,7 +46,7 @@ def show(runtime: Runtime, invocation: Invocation) -> ActionResult:
     }
     lines = [_format_size(meter)]
     if meter.limit is not None:
-        lines.append(f"  besides, {format_tokens(meter.reserve)} are kept free for the answer")
+        lines.append(_format_kept_free(meter))
     if meter.cached:
         lines.append(
             f"  {format_tokens(meter.cached)} were sent before and may be billed as cached"
@@ -88,6 +88,16 @@ def _format_size(meter: Meter) -> str:
     bar = _format_bar(meter.total, meter.limit)
     share = percent(meter.total, meter.limit)
     return f"{bar} {total} of {format_tokens(meter.limit)} tokens ({share}%)"
+
+
+def _format_kept_free(meter: Meter) -> str:
+    """Return what of the model's window a request may not take."""
+    answer = f"{format_tokens(meter.reserve)} for the answer"
+    uncertain = (meter.window or 0) - (meter.limit or 0) - meter.reserve
+    if meter.window is None or uncertain <= 0:
+        return f"  kept free besides: {answer}"
+    whole = format_tokens(meter.window)
+    return f"  kept free of the model's {whole}: {answer}, {format_tokens(uncertain)} since counts are estimates"
 
 
 def _format_bar(amount: int, total: int, width: int = 24) -> str:

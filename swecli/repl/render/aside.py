@@ -106,7 +106,7 @@ class AsideView:
         if self._usage.total:
             received = self._usage.output + self._usage.reasoning
             facts.append(f"{self._usage.prompt:,} in / {received:,} out")
-            facts.append("cost unknown" if self._cost is None else format_dollars(self._cost))
+            facts.append("price not known" if self._cost is None else format_dollars(self._cost))
         end = Text()
         if self.was_stopped:
             end.append("interrupted", "warn").append(" · ", "quiet")

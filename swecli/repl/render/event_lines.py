@@ -44,7 +44,7 @@ def render_turn_end(event: TurnFinished) -> RenderableType:
 def _format_cost(cost: float | None) -> str:
     """Format US dollars, with words for no cost and for an unknown one."""
     if cost is None:
-        return "cost unknown"
+        return "price not known"
     return format_dollars(cost) if cost else "no cost"
 
 

@@ -107,7 +107,7 @@ def _describe_progress(event: ReviewProgressed) -> str:
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),
             pluralize(event.tokens, "token"),
-            "cost unknown" if event.cost is None else format_dollars(event.cost),
+            "price not known" if event.cost is None else format_dollars(event.cost),
         ]
     )
 

@@ -135,6 +135,8 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandP
         return await _start_job(command, seconds, env, ctx)
     if match := _KILL_JOB.fullmatch(command):
         return await _stop_job(match[1], ctx)
+    sandbox = ctx.commands.sandbox if has_sandbox else None
+    refused = sandbox.refused_connections if sandbox else 0
     output = HeadTail() if ctx.progress.output is None else ctx.progress.output
     throttle = _WriteWatch(ctx.progress.report)
     running = asyncio.create_task(run_shell(command, seconds, env, ctx, output, throttle))
@@ -152,7 +154,8 @@ async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandP
     if is_stopped:
         text = f"{_WANTED_TO_WRITE} It printed until then:\n{output.text()}"
         raise NeedsMore(write_params, _WANTED_TO_WRITE, ToolResult(False, text, Display(body=text)))
-    result = _result(command, output, running.result(), seconds, ctx)
+    is_refused = sandbox is not None and sandbox.refused_connections > refused
+    result = _result(command, output, running.result(), seconds, ctx, is_refused=is_refused)
     if ctx.commands.profile == "read-only" and throttle.wants_to_write.is_set():
         raise NeedsMore(write_params, _WANTED_TO_WRITE, result)
     return result
@@ -225,8 +228,16 @@ async def _stop_job(number: str, ctx: ToolContext) -> ToolResult:
 
 
 def _result(
-    command: str, printed: HeadTail, end: ProcessExit, limit: float | None, ctx: ToolContext
+    command: str,
+    printed: HeadTail,
+    end: ProcessExit,
+    limit: float | None,
+    ctx: ToolContext,
+    *,
+    is_refused: bool = False,
 ) -> ToolResult:
+    """Return the result of a command that has ended. `is_refused`: a connection to the loopback of the sandbox was, of
+    which many programs print nothing that tells it from a server that is broken."""
     output = strip_terminal_codes(printed.text())
     code = end.code
     signals = {128 + number: f" ({number.name})" for number in signal.Signals}
@@ -247,7 +258,7 @@ def _result(
             notes.append("[the sandbox could not be set up: nothing ran]")
         elif ctx.commands.profile == "read-only" and looks_read_only(output):
             notes.append(_READ_ONLY)
-        elif looks_denied(output) or ctx.commands.sandbox.misses_home(output):
+        elif is_refused or looks_denied(output) or ctx.commands.sandbox.misses_home(output):
             notes.append(_RAN_INSIDE)
         if code != 0 and (reached := reached_limits(output, code)):
             notes.append(reached)

@@ -152,14 +152,14 @@ def _check(command: SimpleCommand, place: _Place) -> None:
     name, words = _name_form(command)
     form = _forms().get(name)
     if form is None:
-        raise _Doubt(f"{_short(name)} may do more than read")
+        raise _Doubt(f"{_short(name)} may change files")
     _check_program(command.words[0].text, place)
     options, operands = _split_options(form, name, words)
     is_open = any(operand.has_wildcard for operand in operands)
     if form.most is not None and (is_open or len(operands) > form.most):
         raise _Doubt(f"{name} may write if it has more than one argument")
     if not form.operands and operands:
-        raise _Doubt(f"{_short(f'{name} {operands[0].raw}')} may do more than read")
+        raise _Doubt(f"{_short(f'{name} {operands[0].raw}')} may change files")
     if form.operands != "text":
         # a text that is a wildcard becomes the names of files, and all but the first are read
         has_text = form.operands == "text+paths" and not any(
@@ -224,7 +224,7 @@ def _read_option(form: _Form, name: str, text: str, following: Iterator[Word]) -
     if text.startswith("--") or form.dashed or text in form.options:
         kind = form.options.get(option)
         if kind is None or (value and kind == ""):
-            raise _Doubt(f"{_short(f'{name} {option}')} may do more than read")
+            raise _Doubt(f"{_short(f'{name} {option}')} may change files")
         if kind == ":" and not value:
             next(following, None)
         return [option]
@@ -232,7 +232,7 @@ def _read_option(form: _Form, name: str, text: str, following: Iterator[Word]) -
     for index, letter in enumerate(text[1:], 2):
         kind = form.options.get(f"-{letter}")
         if kind is None:
-            raise _Doubt(f"{_short(f'{name} -{letter}')} may do more than read")
+            raise _Doubt(f"{_short(f'{name} -{letter}')} may change files")
         letters.append(f"-{letter}")
         if kind == ":":
             if not text[index:]:

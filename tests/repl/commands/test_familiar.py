@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from swecli.repl import commands as commands_here
 from swecli.repl.commands.familiar import familiar_command, is_untrusted_command
 from swecli.repl.commands.registry import CommandTable
 from tests.support.screenless import play
 
+NAMES = sorted(tomllib.loads(files(commands_here).joinpath("familiar.toml").read_text("utf-8")))
 
-@pytest.mark.parametrize("name", ["settings", "login", "commit", "TASKS", "vim"])
+
+@pytest.mark.parametrize("name", ["agents", "TASKS", *NAMES])
 def test_a_command_of_another_assistant_is_answered_with_a_command_that_exists(name: str) -> None:
     answer = familiar_command(name)
     commands = CommandTable.discover()

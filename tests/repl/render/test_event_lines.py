@@ -33,7 +33,7 @@ def render_end(
 
 def test_the_last_line_of_a_turn_has_time_tokens_and_cost() -> None:
     assert render_end() == "2.3 s · 1,204 in / 80 out · $0.0021"
-    assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · cost unknown"
+    assert render_end(cost=None) == "2.3 s · 1,204 in / 80 out · price not known"
     assert render_end(cost=0.0, usage=Usage()) == "2.3 s · no cost"
     assert render_end("max_turns").startswith("stopped: ")
     assert render_end("cancelled").startswith("interrupted · ")
@@ -90,7 +90,8 @@ def test_lines_about_failures_and_retries_name_the_next_step() -> None:
     assert paid.describe() == "could not learn from T8: no answer · will not be retried · $0.02"
     assert StepRetried(2, 1.6, "429").describe() == "429 · retrying in 2 s (attempt 2)"
     assert ContextReduced("cut", 1_200, 900, "by hand").describe() == (
-        "context reduced (cut): 1,200 → 900 tokens · by hand"
+        "the request is smaller now: 1,200 → 900 tokens (by hand)"
     )
     grown = ContextReduced("window", 900, 1_200).describe()
-    assert grown == "context rebuilt (window): 900 → 1,200 tokens"
+    assert grown == "the request is larger now: 900 → 1,200 tokens (window)"
+    assert ContextReduced("window", 900, 900, "the window is 2 now").describe() == ""

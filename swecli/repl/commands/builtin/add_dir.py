@@ -21,7 +21,7 @@ def _complete(runtime: Runtime) -> Values:
 
 @command(usage=f"[PATH[:ro]] [{_REMOVE} PATH]", complete=_complete)
 async def _add_dir(ctx: CommandContext, args: str) -> None:
-    """List, add or remove folders that are read and changed like this one (:ro: only read)"""
+    """List, add or remove folders that are read and changed like this one, or only read (PATH:ro)"""
     runtime = ctx.runtime
     if not args:
         _list(ctx)

@@ -16,27 +16,41 @@ async def _status(ctx: CommandContext, args: str) -> None:
     session = runtime.session
     sandbox = runtime.agent.ctx.commands.sandbox
     database = runtime.sessions.database.path
-    pending = len(runtime.sessions.turns.pending(session.id))
     trust = "trusted" if runtime.trusted else "not trusted"
     if not runtime.trusted and find_project_files(runtime.cwd):
         trust = "not trusted: its instructions and settings are not used"
     title = session.title or "unnamed"
     turns = pluralize(session.interactions, "turn")
-    learning = "on" if runtime.learning.enabled else "off"
-    if pending:
-        learning += f" · {pluralize(pending, 'turn')} to reflect on"
     rows = [
         ("model", f"{runtime.agent.model.name} ({runtime.choice.reason})"),
         ("mode", runtime.agent.permissions.mode),
-        ("window", str(session.window)),
+        ("window", f"{session.window}: {session.window.description}"),
         ("folder", f"{short_path(runtime.cwd)} ({trust})"),
         ("session", f"{title} · {turns} · {session.id}"),
         ("database", "sqlite://" if database is None else short_path(database)),
         ("sandbox", sandbox.describe() if sandbox else "none"),
         *_hooks(ctx),
-        ("learning", learning),
+        ("learning", _learning(ctx)),
     ]
     ctx.screen.columns(rows)
+
+
+def _learning(ctx: CommandContext) -> str:
+    """Return whether turns are learned from, and how many wait or could not be."""
+    runtime = ctx.runtime
+    if not runtime.learning.enabled:
+        return "off"
+    turns = runtime.sessions.turns
+    pending = len(turns.pending(runtime.session.id))
+    failed = turns.count_failed(runtime.session.id)
+    parts = ["on"]
+    if pending:
+        parts.append(f"{pluralize(pending, 'turn')} to reflect on")
+    if failed:
+        parts.append(
+            f"{pluralize(failed, 'turn')} not reflected on: no usable answer (/reflect TURN)"
+        )
+    return " · ".join(parts)
 
 
 def _hooks(ctx: CommandContext) -> list[tuple[str, str]]:
