@@ -38,8 +38,8 @@ def tutorial(start: Start, invocation: Invocation) -> ActionResult:
         raise UsageError("This is not a terminal.", "Start it in one, or add --make.")
     folder = (
         invocation.file(invocation.text)
-        if asked.text
-        else _unused_folder(asked.folder, start.environ)
+        if invocation.text
+        else _unused_folder(invocation.folder, start.environ)
     )
     make_project(folder)
     if not only_makes:

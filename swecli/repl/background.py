@@ -94,7 +94,7 @@ class Background:
     ) -> None:
         async with self._reflection_lock:
             events = await learning.reflect(*numbers, is_requested=is_requested)
-        self.show(events, is_asked=asked)
+        self.show(events, is_asked=is_requested)
 
     async def reflect_pending(self, learning: LearningService) -> None:
         """Check the anchors, and reflect on turns that earlier runs left."""

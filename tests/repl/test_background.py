@@ -195,7 +195,7 @@ async def test_events_of_learning_during_a_turn_are_deferred() -> None:
 class FailingLearning(SlowLearning):
     """Learning whose model answers nothing usable."""
 
-    async def reflect(self, *interactions: int, asked: bool = False) -> list[Event]:
+    async def reflect(self, *interactions: int, is_requested: bool = False) -> list[Event]:
         return [
             ReflectionFailed(interactions[0], "no usable answer", kept=False),
             ReflectionFailed(interactions[0], "no model is set", kept=True, paused=True),
