@@ -105,6 +105,26 @@ async def test_a_long_paste_is_sent_whole() -> None:
     assert "line 39" in last_text(played.model.requests[0])
 
 
+async def test_a_message_longer_than_any_request_is_not_sent_and_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drafts: list[str] = []
+
+    def leave_at_the_draft(pipe: PipeInput, repl: REPL) -> None:
+        def take(text: str, offered: bool = False) -> None:
+            drafts.append(text)
+            repl.quit()
+
+        monkeypatch.setattr(repl.prompt, "set_draft", take)
+        repl.submit(repl.prompt.history.pastes.add_text("x" * 500_001))
+
+    played = await play("", [], hooks=leave_at_the_draft)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)
+    assert "Not sent: your message has 500,001 characters, and a request may have" in plain
+    assert drafts == ["[Pasted text #1 · 500,001 characters]"]
+    assert played.model.requests == []
+
+
 async def test_the_first_line_names_the_model() -> None:
     played = await play("exit\r")
     first = played.text.splitlines()[0]

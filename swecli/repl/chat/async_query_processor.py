@@ -65,6 +65,7 @@ class AsyncQueryProcessor:
         try:
             await self._admit(query)
             turn = program.agent.prepare(query)
+            program.agent.require_room(turn)
         except (BadInput, asyncio.CancelledError):
             # nothing was sent: put the query back into the input line
             program.session_manager.drop_query()

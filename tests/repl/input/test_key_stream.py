@@ -15,7 +15,7 @@ PASTE = Keys.BracketedPaste
 
 def typed(*reads: str) -> list[str | tuple[str, str]]:
     """Return what these reads, and the silence after them, make: text, and pastes as pairs."""
-    stream = KeyStream()
+    stream = KeyStream(lambda line: line in ("/status", "/cost"))
     found: list[str | tuple[str, str]] = []
     keys = [key for read in reads for key in stream.feed(stream.join(read))]
     for key in [*keys, *stream.flush()]:
@@ -121,6 +121,23 @@ def test_enter_at_the_end_of_a_burst_is_enter() -> None:
 def test_a_burst_goes_on_in_the_next_read() -> None:
     assert typed("a\rb\r", "c\r", "d") == [("paste", "a\rb\rc\rd")]
     assert typed("a\rb", "\x1b[A") == [("paste", "a\rb"), "\x1b[A"]
+
+
+def test_commands_around_a_burst_are_typed() -> None:
+    assert typed("/status\r/cost\r") == ["/status\r/cost\r"]
+    assert typed("/status\ra\rb\r/cost\r") == ["/status\r", ("paste", "a\rb"), "\r/cost\r"]
+    assert typed("a\r/cost\rb\r") == [("paste", "a\r/cost\rb"), "\r"]
+
+
+@pytest.mark.parametrize("place", range(1, len("/status\r/cost\r")))
+def test_commands_are_typed_wherever_a_read_ends(place: int) -> None:
+    keys = "/status\r/cost\r"
+    assert typed(keys[:place], keys[place:]) == [keys]
+
+
+def test_a_text_that_nobody_types_in_one_read_is_a_paste() -> None:
+    assert typed("x" * 1001) == [("paste", "x" * 1001)]
+    assert typed("x" * 1000) == ["x" * 1000]
 
 
 def test_keys_typed_one_by_one_are_no_burst() -> None:
