@@ -7,6 +7,7 @@ translated to the usual ones. All other sequences are replies to somebody's ques
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -26,11 +27,14 @@ _SEQUENCE = re.compile(
     "|\x1b\\[(?P<parameters>[0-?]*)[ -/]*(?P<final>[@-~])"  # CSI
     "|\x1bO[ -~]"  # SS3
     "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"  # OSC, DCS, SOS, PM, APC
+    "|\x1b(?:\\[[0-?]+[ -/]*|[\\]PX^_][^\x07\x1b]+)(?=\x1b[^\\\\])"  # one that is broken off by the next
 )
 _UNFINISHED = re.compile(
     "\x1b(?:\\[\\[|\\[M[^\x1b]{0,2}|\\[[0-?]*[ -/]*|O|[\\]PX^_][^\x07\x1b]*\x1b?)?\\Z"
 )
 _ALT_LENGTH = 2  # of an unfinished sequence that was a key with Alt
+# Seconds until the rest of a reply does not come any more: a slow connection may pause in it for some tenths.
+_REPLY_GAP = 0.5
 _PASSED = re.compile("\x1b\\[(?:\\d+;\\d+R|<?[\\d;]+[mM]|M...)\\Z", re.DOTALL)  # cursor, mouse
 _TEXT = re.compile("[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 # Enter between two texts. After a backslash it is a new line in any case.
@@ -44,6 +48,7 @@ _SHIFT, _ALT, _CTRL = 1, 2, 4
 _LOCKS = 64 | 128
 _SHIFT_ENTER = "\x1b[27;2;13~"  # prompt-toolkit takes it for Enter
 _ENTER, _TAB, _ESCAPE, _BACKSPACE = 13, 9, 27, 127
+_FIRST_CHARACTER = 32  # before it are control characters, which no other key has
 _FIRST_FUNCTIONAL, _LAST_FUNCTIONAL = 57344, 63743  # kitty's codes of keys without a character
 
 
@@ -54,12 +59,14 @@ class KeyStream:
     def __init__(self, is_command: Callable[[str], bool] = lambda _: False) -> None:
         self._is_command = is_command
         self._unfinished = ""  # the beginning of a sequence
+        self._unfinished_at = 0.0  # when it came
         self._burst: list[str] = []  # text that may go on in the next read
         self._line = ""  # what was typed of the current line; "" also behind other keys
 
     def join(self, data: str) -> str:
         """Return what was read with the beginning of a sequence that was kept before it."""
-        joined = self._unfinished + data
+        is_late = time.monotonic() - self._unfinished_at > _REPLY_GAP
+        joined = data if is_late else self._unfinished + data
         self._unfinished = ""
         return joined
 
@@ -67,6 +74,7 @@ class KeyStream:
         """Yield what was typed. What may go on in the next read is kept, for `join` or `flush`."""
         if partial := _UNFINISHED.search(data):
             self._unfinished = partial[0]
+            self._unfinished_at = time.monotonic()
             data = data[: partial.start()]
         position = 0
         for match in _SEQUENCE.finditer(data):
@@ -77,11 +85,11 @@ class KeyStream:
         yield from self._feed_text(data[position:])
 
     def flush(self) -> Iterator[str | KeyPress]:
-        """Yield what was kept: nothing has followed it."""
+        """Yield what was kept: nothing has followed it. Only the rest of a terminal's reply is waited for longer."""
         yield from self._end_burst()
         if len(self._unfinished) <= _ALT_LENGTH:
             yield self._unfinished
-        self._unfinished = ""
+            self._unfinished = ""
 
     def _feed_text(self, data: str) -> Iterator[str | KeyPress]:
         position = 0
@@ -172,6 +180,8 @@ def _read_key(
         return "\x1b[Z"
     if code in (_ESCAPE, _TAB, _BACKSPACE):
         return _alt(mask, chr(code))
+    if code < _FIRST_CHARACTER:
+        return ""
     text = "".join(chr(number) for field in texts for number in map(_number, field) if number)
     if text and not mask & (_CTRL | _ALT):
         return text

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from swecli.repl.input import key_stream
 from swecli.repl.input.key_stream import KeyStream
 
 PASTE = Keys.BracketedPaste
@@ -106,6 +107,30 @@ def test_shift_enter_is_a_new_line(sequence: str) -> None:
 )
 def test_keys_of_an_encoding_that_was_left_switched_on_work(sequence: str, key: str) -> None:
     assert typed(sequence) == [key]
+
+
+@pytest.mark.parametrize("broken", ["\x1b[1;", "\x1b]10;rgb", "\x1bP1$r"])
+def test_a_sequence_that_is_broken_off_by_the_next_key_is_left_out(broken: str) -> None:
+    assert typed(f"ab{broken}\x1b[Ccd") == ["ab\x1b[Ccd"]
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[3u", "\x1b[4u", "\x1b[7;1u"])
+def test_a_key_has_no_control_character_for_its_code(sequence: str) -> None:
+    assert typed(f"ab{sequence}cd") == ["abcd"]
+
+
+@pytest.mark.parametrize("reply", ["\x1b]10;rgb:ffff/0/0\x07", "\x1bP1$r0m\x1b\\", "\x1b[?62;22c"])
+def test_the_rest_of_a_reply_is_not_typed_after_a_pause_and_later_keys_are(
+    reply: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = KeyStream()
+    for place in range(3, len(reply)):
+        keys = [*stream.feed(stream.join(reply[:place])), *stream.flush()]
+        keys += [*stream.feed(stream.join(reply[place:] + "q"))]
+        assert "".join(map(str, keys)) == "q"
+    assert [*stream.feed(reply[:4]), *stream.flush()] == []
+    monkeypatch.setattr(key_stream, "_REPLY_GAP", 0.0)
+    assert [*stream.feed(stream.join("q"))] == ["q"]
 
 
 def test_several_lines_of_one_read_are_one_paste() -> None:
