@@ -73,6 +73,13 @@ async def test_an_unknown_command_gets_suggestions_and_is_not_sent() -> None:
     assert played.model.requests == []
 
 
+async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence() -> None:
+    played = await play("\x1b[200~/status\r/cost\x1b[201~\r/plan fix it\rexit\r")
+    assert "/status takes no arguments, not '/cost'" in played.text
+    assert "/plan takes no arguments, not 'fix it'" in played.text
+    assert "database" not in played.text, "nothing was run"
+
+
 async def test_a_long_error_is_wrapped_between_words() -> None:
     played = await play(f"/{'x' * 50}\rexit\r")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)

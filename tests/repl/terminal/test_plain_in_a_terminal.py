@@ -130,9 +130,9 @@ def test_a_paste_that_comes_slowly_and_has_a_long_line_is_one_message(is_marked:
 def test_commands_that_come_at_once_run_one_by_one() -> None:
     with start("First.") as terminal:
         terminal.wait("^> ?$")
-        terminal.keys("/mode\rhello\rthere\r/mode plan\r")
-        screen = terminal.wait("^mode plan")
-        assert screen.index("ask before edits") < screen.index("First.") < screen.index("mode plan")
+        terminal.keys("/mode plan\rhello\rthere\r/mode edits\r")
+        screen = terminal.wait("mode edits ·")
+        assert screen.index("mode plan ·") < screen.index("First.") < screen.index("mode edits ·")
 
 
 def test_a_line_that_the_terminal_cuts_is_not_sent() -> None:
