@@ -15,7 +15,7 @@ from swecli.agent.fallback import Fallback, MakeModel
 from swecli.agent.request_builder import Query, RequestBuilder, Turn
 from swecli.agent.sender import send
 from swecli.agent.turn import TurnRecord
-from swecli.context.budget import SMALL_WINDOW, is_lean, request_limit
+from swecli.context.budget import SMALL_WINDOW, is_lean, long_query, request_limit
 from swecli.context.keyed_messages import strip_keys
 from swecli.context.observed_limits import ModelLimits
 from swecli.context.system_message import cache_marks, load_prompt
@@ -150,6 +150,13 @@ class Agent:
             plan_tool=PRESENT_PLAN if self._is_offered(PRESENT_PLAN) else "",
         )
         return self.builder.prepare(inputs, self.model, self.counter)
+
+    def require_room(self, turn: Turn) -> None:
+        """Raise BadInput if the query of a prepared turn is longer than a request may be: reductions keep it."""
+        limit = self.make_fitter().limits.limit
+        tokens = self.counter.count_message(turn.request.messages[-1])
+        if limit is not None and tokens > limit:
+            raise long_query(f"{tokens:,} tokens", f"{limit:,}")
 
     def warm(self) -> None:
         """Do the slow parts of a first turn in advance, in a thread: load the tools, prepare a request, and load what

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from swecli.tools.keyboard import Keyboard
     from swecli.tools.sandbox import Sandbox
     from swecli.tools.search_provider import SearchProvider
+    from swecli.tools.user_shell import UserShell
 
 _Outcome = tuple[ToolCall, str, ToolResult]
 _ORDER_SECONDS = 0.5  # after a longer wait than this a person misses a result
@@ -173,11 +174,15 @@ class Toolkit:
                 self.ctx.files.digests[path] = digest(read_bytes(self.ctx.root, path))
 
     async def shell(
-        self, command: str, output: HeadTail | None = None, keyboard: Keyboard | None = None
+        self,
+        command: str,
+        output: HeadTail | None = None,
+        keyboard: Keyboard | None = None,
+        user_shell: UserShell | None = None,
     ) -> ToolResult:
-        """Run the user's own command line without approval and outside the sandbox, as in a shell. `output` collects
-        the output while it runs, and `keyboard` is its input, None for an empty one. Raises BadInput if it cannot be
-        started."""
+        """Run the user's own command line without approval and outside the sandbox, in their shell, None for the fixed
+        one. `output` collects the output while it runs, and `keyboard` is its input, None for an empty one. Raises
+        BadInput if it cannot be started."""
         # late: most turns run none
         from pydantic import ValidationError
 
@@ -186,7 +191,9 @@ class Toolkit:
 
         ctx = replace(
             self.ctx,
-            commands=replace(self.ctx.commands, open_sandbox=None, keyboard=keyboard),
+            commands=replace(
+                self.ctx.commands, open_sandbox=None, keyboard=keyboard, user_shell=user_shell
+            ),
             progress=Progress(output=output),
         )
         try:

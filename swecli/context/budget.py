@@ -9,6 +9,7 @@ from math import ceil
 
 from swecli.context.tokens import TokenCounter
 from swecli.models.api_message import as_sent, calls_of, text_of
+from swecli.models.errors import BadInput
 from swecli.models.message import ApiMessage, ToolSpec
 from swecli.values import dataclass
 
@@ -67,6 +68,14 @@ def request_limit(context_window: int | None, max_output: int | None = None) -> 
     if not context_window or context_window < 0:
         return None
     return max(allowed_tokens(context_window, max_output), context_window // 4)
+
+
+def long_query(length: str, limit: str) -> BadInput:
+    """Return the error about a query of some `length`, as "9 tokens", that alone is longer than a request may be."""
+    return BadInput(
+        f"Not sent: your message has {length}, and a request may have {limit}.",
+        "Send a part of it, or save it in a file and name that: files are read in parts.",
+    )
 
 
 def is_lean(window: int | None) -> bool:

@@ -40,6 +40,17 @@ async def _wait_with_timer(
     await asyncio.shield(future)
 
 
+def find_excess(text: str) -> SwecliError | None:
+    """Return why a text is too long for any request, None if it is not. It is said before the text is stored, since
+    nothing can be taken out of it."""
+    # late: loaded after the prompt is shown
+    from swecli.context.budget import MAX_CHARACTERS, long_query
+
+    if len(text) <= MAX_CHARACTERS:
+        return None
+    return long_query(f"{len(text):,} characters", f"{MAX_CHARACTERS:,}")
+
+
 class Dispatcher:
     """Runs the submitted lines of a REPL one at a time, while the prompt accepts more."""
 
@@ -66,6 +77,13 @@ class Dispatcher:
             self._background.start_command(self._execute(line))
         else:
             self._program.queue.put(text)
+
+    def is_command(self, typed: str) -> bool:
+        """Return whether a line is a command, or leaves. Until the commands are loaded, any name is one."""
+        line = parse_line(typed)
+        if line.kind != "command" or not self._startup.is_loaded:
+            return line.kind in ("command", "leave")
+        return self._startup.table.find(line.name) is not None
 
     def _can_run_now(self, line: ParsedLine) -> bool:
         """Return whether the line is a command that can run beside the running line."""
@@ -120,6 +138,10 @@ class Dispatcher:
         if line.kind in ("leave", "empty"):
             return
 
+        if problem := find_excess(line.text):
+            self._program.report(problem)
+            self._prompt.set_draft(typed)
+            return
         self._unsaved = line
         try:
             is_ready = await self._run(self._wait_until_loaded(line))

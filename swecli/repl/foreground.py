@@ -13,18 +13,19 @@ from pathlib import Path
 
 from swecli.models.errors import BadInput
 from swecli.tools.environment import foreground_environment
+from swecli.tools.shell import shell_program
+from swecli.tools.user_shell import UserShell
 
 
 def run_in_foreground(command: str, folder: Path, environ: Mapping[str, str]) -> int:
     """Run a command line in the user's shell and return its exit code. It has the terminal, and gets its signals alone;
     one that is stopped is ended. Call it in a thread. Raises BadInput if it cannot be started."""
-    shell = environ.get("SHELL", "")
-    program = shell if os.access(shell, os.X_OK) else "/bin/sh"
+    shell = UserShell.find(environ, folder, shell_program())
     terminal = sys.stdin.fileno()
     settings = termios.tcgetattr(terminal)
     try:
         process = subprocess.Popen(
-            [program, "-c", command],
+            [shell.program, "-c", command],
             cwd=folder,
             env=foreground_environment(environ),
             process_group=0,

@@ -35,6 +35,9 @@ class Program(Protocol):
     def submit(self, text: str) -> None:
         """Accept a line that was sent, with its pastes still collapsed."""
 
+    def is_command(self, line: str) -> bool:
+        """Return whether a typed line is a slash command, or a word that leaves."""
+
     def interrupt(self) -> None:
         """Interrupt the newest command that runs beside a line; without one, the line itself, and hold the queue."""
 

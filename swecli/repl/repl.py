@@ -20,7 +20,7 @@ from swecli.config.own_command import own_command
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
-from swecli.repl.dispatch import Dispatcher
+from swecli.repl.dispatch import Dispatcher, find_excess
 from swecli.repl.footer import Footer
 from swecli.repl.input.dumb_prompt import TERMS_WITHOUT_CURSOR, DumbPrompt
 from swecli.repl.input.prompt import PromptLine
@@ -248,6 +248,9 @@ class REPL(Program):
     def submit(self, text: str) -> None:
         self._dispatcher.submit(text)
 
+    def is_command(self, line: str) -> bool:
+        return self._dispatcher.is_command(line)
+
     def interrupt(self) -> None:
         if self._background.cancel_command():  # the newest first
             return
@@ -256,7 +259,10 @@ class REPL(Program):
 
     def steer(self, text: str) -> None:
         expanded = self.prompt.history.pastes.expand(text)
-        if self.working and self._startup.is_loaded and self.agent.steer(expanded):
+        if problem := find_excess(sent):
+            self.report(problem)
+            self.prompt.set_draft(text)
+        elif self.working and self._startup.is_loaded and self.agent.steer(expanded):
             self.prompt.echo(text, "└ to the running turn")
         else:
             self.queue.put(text)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from swecli.tools.keyboard import Keyboard
     from swecli.tools.sandbox import Profile, Sandbox
     from swecli.tools.search_provider import SearchProvider
+    from swecli.tools.user_shell import UserShell
 
 
 class Memory(Protocol):
@@ -146,6 +147,8 @@ class CommandAccess:
     allowed: tuple[str, ...] = ()
     # what a command line of the user reads keys from; None: nothing, and so do all others
     keyboard: Keyboard | None = None
+    # that runs a command line of the user; None: the fixed shell does, as for all others
+    user_shell: UserShell | None = None
     jobs: Jobs = field(default_factory=Jobs)
     # the commands that check the project, as configured, and what each said when it first ran
     diagnostics: Sequence[str] = ()

@@ -49,8 +49,3 @@ class Keyboard:
                 self.is_taken = True
                 self._on_taken()
             await asyncio.sleep(_INTERVAL)
-
-
-def with_own_terminal(script: str, terminal: int) -> str:
-    """Return a script of a shell that has just begun a session: the terminal becomes `/dev/tty` of its programs."""
-    return f"exec <{os.ttyname(terminal)}; {script}"

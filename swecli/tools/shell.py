@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from swecli.tools.base import ToolContext, ToolError
 from swecli.tools.jobs import Watch
-from swecli.tools.keyboard import with_own_terminal
 from swecli.tools.limits import HeadTail
 from swecli.tools.processes import ProcessExit, run_group
 from swecli.tools.run_inside import run_inside
@@ -83,11 +83,12 @@ async def run_shell(
         if throttle is not None:
             throttle.add(text)
 
-    shell = shell_program()
+    own = ctx.commands.user_shell
+    shell = shell_program() if own is None else own.program
     reading, writing = os.pipe()
     try:
         # the exit code of `pytest | tail` is that of tail, so a pipeline also reports the others
-        own_codes = shell == _BASH and "|" in command
+        own_codes = Path(shell).name == Path(_BASH).name and "|" in command
         script = _REPORT_PIPELINE.format(pipe=writing) + command if own_codes else command
         argv = [shell, "-c", script]
         descriptors = (writing,) if own_codes else ()
@@ -105,10 +106,11 @@ async def run_shell(
             )
         else:
             with _open_keyboard(ctx) as keyboard:
-                if keyboard is not None:
-                    argv[-1] = with_own_terminal(script, keyboard)
-                end = await run_group(
-                    argv,
+                run = partial(run_group, argv)
+                if own is not None:
+                    terminal = os.devnull if keyboard is None else os.ttyname(keyboard)
+                    run = partial(own.run, script, terminal=terminal)
+                end = await run(
                     cwd=ctx.root,
                     env=env,
                     timeout=timeout,

@@ -73,6 +73,13 @@ async def test_an_unknown_command_gets_suggestions_and_is_not_sent() -> None:
     assert played.model.requests == []
 
 
+async def test_words_behind_a_command_that_takes_none_are_not_lost_in_silence() -> None:
+    played = await play("\x1b[200~/status\r/cost\x1b[201~\r/plan fix it\rexit\r")
+    assert "/status takes no arguments, not '/cost'" in played.text
+    assert "/plan takes no arguments, not 'fix it'" in played.text
+    assert "database" not in played.text, "nothing was run"
+
+
 async def test_a_long_error_is_wrapped_between_words() -> None:
     played = await play(f"/{'x' * 50}\rexit\r")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)
@@ -103,6 +110,26 @@ async def test_a_long_paste_is_sent_whole() -> None:
     played = await play(f"see \x1b[200~{pasted}\x1b[201~\rexit\r", ["ok"])
     assert "line 0\nline 1\n" in last_text(played.model.requests[0])
     assert "line 39" in last_text(played.model.requests[0])
+
+
+async def test_a_message_longer_than_any_request_is_not_sent_and_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drafts: list[str] = []
+
+    def leave_at_the_draft(pipe: PipeInput, repl: REPL) -> None:
+        def take(text: str, offered: bool = False) -> None:
+            drafts.append(text)
+            repl.quit()
+
+        monkeypatch.setattr(repl.prompt, "set_draft", take)
+        repl.submit(repl.prompt.history.pastes.add_text("x" * 500_001))
+
+    played = await play("", [], hooks=leave_at_the_draft)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", played.text)
+    assert "Not sent: your message has 500,001 characters, and a request may have" in plain
+    assert drafts == ["[Pasted text #1 · 500,001 characters]"]
+    assert played.model.requests == []
 
 
 async def test_the_first_line_names_the_model() -> None:

@@ -67,6 +67,9 @@ class ScriptedContext:
     def submit(self, run_prompt: str) -> None:
         self.sent.append(run_prompt)
 
+    def is_command(self, line: str) -> bool:
+        return line.startswith("/")
+
     def interrupt(self) -> None:
         self.done.append("interrupt")
 

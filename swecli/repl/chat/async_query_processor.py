@@ -22,6 +22,7 @@ from swecli.tools.limits import HeadTail, strip_terminal_codes
 
 if TYPE_CHECKING:
     from swecli.agent.agent import Agent
+    from swecli.tools.user_shell import UserShell
 
 _OUTPUT = (TextDelta, ReasoningDelta, ToolStarted)  # what a user waits for
 _SHARED = 4_000, 6_000  # characters of the head and the tail of a shared output
@@ -40,6 +41,7 @@ class AsyncQueryProcessor:
 
     def __init__(self, program: Program) -> None:
         self._program = program
+        self._user_shell: UserShell | None = None  # None: no line has been run
 
     def measure_next(self) -> None:
         """After the first request, show in the footer how full the next one will be, as `/context` does. Its tokens may
@@ -65,6 +67,7 @@ class AsyncQueryProcessor:
         try:
             await self._admit(query)
             turn = program.agent.prepare(query)
+            program.agent.require_room(turn)
         except (BadInput, asyncio.CancelledError):
             # nothing was sent: put the query back into the input line
             program.session_manager.drop_query()
@@ -106,7 +109,8 @@ class AsyncQueryProcessor:
         program.renderer.begin(command)
         keyboard = Keyboard(partial(self._report_keys, command))
         try:
-            result = await program.agent.toolkit.shell(command, collected, keyboard)
+            shell = self._find_shell()
+            result = await program.agent.toolkit.shell(command, collected, keyboard, shell)
         except asyncio.CancelledError:
             program.renderer.end()
             if keyboard.is_taken:  # what it has printed is a drawn screen, or a question
@@ -119,11 +123,29 @@ class AsyncQueryProcessor:
             raise
         finally:
             program.renderer.end()
+            self._report_shell_problem()
         text = result.for_user.body
         outcome = " · ".join([f"exit code {result.exit_code or 0}", *result.failed_parts])
         self._print_output(text, collected)
         remark = outcome if result.exit_code else " · ".join(result.failed_parts)
         self._report_shell(command, text, outcome, remark=remark, share=share)
+
+    def _find_shell(self) -> UserShell:
+        """Return the user's shell: one for the run, as it remembers whether its configuration can be read."""
+        # late: few lines are such
+        from swecli.tools.environment import own_environment
+        from swecli.tools.shell import shell_program
+        from swecli.tools.user_shell import UserShell
+
+        if self._user_shell is None:
+            ctx = self._program.agent.toolkit.ctx
+            environ = own_environment(ctx.commands.environ)
+            self._user_shell = UserShell.find(environ, ctx.root, shell_program())
+        return self._user_shell
+
+    def _report_shell_problem(self) -> None:
+        if self._user_shell is not None and (problem := self._user_shell.pop_problem()):
+            self._program.renderer.screen.note(problem)
 
     def _report_keys(self, command: str) -> None:
         """Say that a command line waits for keys, which it does not get here."""

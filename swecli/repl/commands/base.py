@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swecli.models.approval import AskRequest, Decision
+from swecli.models.errors import UsageError
 from swecli.models.mode import Mode
 from swecli.repl.background import Background
 from swecli.repl.commands.plan_question import PlanQuestion
@@ -128,6 +129,13 @@ class CommandContext:
             note = f"finishing {work} first"
             self.screen.note(f"{note} ({hint})" if hint else note)
             await self.background.drain()
+
+
+def refuse_arguments(name: str, args: str) -> None:
+    """Raise UsageError for words behind a command that takes none: they would be lost without a word, as the second
+    command of a paste is."""
+    if args:
+        raise UsageError(f"/{name} takes no arguments, not {args!r:.60}.", "Nothing was run.")
 
 
 _Answer = Literal["once", "session", "project", "no", "instead"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import select
 import shutil
@@ -19,12 +20,13 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from swecli.actions.editor import run_editor
 from swecli.models.errors import BadInput
 from swecli.repl.input.action_list import ActionList
+from swecli.repl.input.bursts import Burst
 from swecli.repl.input.history import LineHistory
 from swecli.repl.input.question import Option
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 from swecli.repl.render.theme import Theme
-from swecli.text import one_line, sanitize
+from swecli.text import one_line, sanitize, truncate
 
 if TYPE_CHECKING:
     from swecli.config.settings import Start
@@ -35,12 +37,14 @@ _CONTINUED = "\\\n"  # ends a line that goes on in the next one
 _GOES_ON = "… "
 _MAX_READ = 1 << 16
 _MAX_LINE = 4095  # bytes that a terminal keeps of a line: what is typed behind them is lost
-_CUT = "The terminal cuts lines at 4,095 characters: the rest is lost. Put long text in a file: @FILE sends it.\n"
+_CUT = "Nothing was sent: the terminal cuts lines at 4,095 characters. Put long text in a file: @FILE sends it.\n"
 # Bracketed paste: the terminal marks what is pasted. Nothing is drawn by these.
 _BRACKETS_ON, _BRACKETS_OFF = "\x1b[?2004h", "\x1b[?2004l"
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 # seconds without a byte after which the end of a paste is lost: terminals send one in a go
 _PASTE_GAP = 2.0
+# The same for the next one of several lines that come at once: as long as the other prompt waits for the rest of a key.
+_BURST_GAP = 0.05
 _NO_END = (
     "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
 )
@@ -51,20 +55,26 @@ def _has_input() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
-def _take_unfinished_line() -> bytes:
-    """Return what follows the last line end of a paste, which the terminal keeps for itself until Enter: in raw mode it
-    gives it out. b"" if there is nothing, or it is no terminal."""
+def _give_out_lines(is_whole: bool) -> None:
+    """Let the terminal keep a line until it is complete, as it is edited there, or give out all that has come. Nothing
+    happens if it is no terminal."""
     stdin = sys.stdin.fileno()
-    try:
-        before = termios.tcgetattr(stdin)
-        raw = [*before[:3], before[3] & ~termios.ICANON, *before[4:]]
-        termios.tcsetattr(stdin, termios.TCSANOW, raw)
-        try:
-            return os.read(stdin, _MAX_READ) if _has_input() else b""
-        finally:
-            termios.tcsetattr(stdin, termios.TCSANOW, before)
-    except (termios.error, OSError):
-        return b""
+    with suppress(termios.error):
+        modes = termios.tcgetattr(stdin)
+        modes[3] = modes[3] | termios.ICANON if is_whole else modes[3] & ~termios.ICANON
+        termios.tcsetattr(stdin, termios.TCSANOW, modes)
+
+
+def _lines(text: str) -> list[str]:
+    """Split whole lines, each with its end."""
+    return [f"{line}\n" for line in text.split("\n")[:-1]]
+
+
+def _join_continued(text: str) -> str:
+    """Return a message whose lines all end in a backslash, but for the last one, without these."""
+    lines = _lines(text)
+    is_continued = all(line.endswith(_CONTINUED) for line in lines[:-1])
+    return text.replace(_CONTINUED, "\n", len(lines) - 1) if is_continued else text
 
 
 class DumbPrompt:
@@ -86,8 +96,12 @@ class DumbPrompt:
         self._typed: asyncio.Queue[str] = asyncio.Queue()  # lines; "" at end of input
         # a terminal that knows no control sequences would print them
         self._brackets_pastes = start.environ.get("TERM", "") not in TERMS_WITHOUT_CURSOR
-        self._paste: str | None = None  # what has come of one, None outside of pastes
-        self._paste_timer: asyncio.TimerHandle | None = None  # of a paste whose end has not come
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pieces: list[str] = []  # of what was typed or pasted, until its last line is complete
+        self._is_in_paste = False  # its end has not come
+        self._is_cut = False  # one of its lines was
+        self._gives_lines = True  # the terminal keeps a line until it is complete
+        self._timer: asyncio.TimerHandle | None = None  # until nothing has followed the pieces
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._is_prompting = False  # the sign of the prompt is the last that was written
@@ -102,6 +116,7 @@ class DumbPrompt:
         if self._brackets_pastes:
             self.write(_BRACKETS_ON)
         await asyncio.wait([self._reader])
+        self._give_out(whole_lines=True)
         if self._brackets_pastes:
             self.write(_BRACKETS_OFF)
         if self._error is not None:
@@ -123,47 +138,95 @@ class DumbPrompt:
             self._program.submit(line)
 
     def _read(self) -> None:
+        data = b""
         try:
-            data = os.read(sys.stdin.fileno(), _MAX_READ)
-            # the terminal gives out one line at a time, also of many that were pasted
-            while data.endswith(b"\n") and len(data) < _MAX_READ and _has_input():
-                data += os.read(sys.stdin.fileno(), _MAX_READ)
-            if data.count(b"\n") > 1 and (rest := _take_unfinished_line()):
-                data += rest
+            while len(data) < _MAX_READ and (piece := os.read(sys.stdin.fileno(), _MAX_READ)):
+                data += piece
+                # many lines are no typed one: the last of them may be longer than the terminal keeps
+                if self._gives_lines and data.count(b"\n") > 1:
+                    self._note_cut_lines(data)
+                    self._give_out(whole_lines=False)
+                if not _has_input():
+                    break
+            is_at_end = not piece
         except OSError:  # the terminal is closed
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            data = b""
+            is_at_end = True
+        if self._gives_lines:
+            self._note_cut_lines(data)
+        if text := self._decoder.decode(data):
+            self._collect(text)
+        if is_at_end:
+            self._send_pieces()
+            self._typed.put_nowait("")
+
+    def _note_cut_lines(self, data: bytes) -> None:
         if any(len(line) >= _MAX_LINE for line in data.split(b"\n")):
-            self.write(_CUT)
-        self._collect(data.decode(errors="replace"))
+            self._is_cut = True
+
+    def _give_out(self, *, whole_lines: bool) -> None:
+        if whole_lines != self._gives_lines:
+            self._gives_lines = whole_lines
+            _give_out_lines(whole_lines)
 
     def _collect(self, text: str) -> None:
-        """Take what was read: a paste may come in several pieces, and ends with the line that it is in."""
-        if self._paste_timer is not None:
-            self._paste_timer.cancel()
-            self._paste_timer = None
-        if not text:
-            self._typed.put_nowait(self._paste or "")
-            self._paste = None
-            return
-        text = (self._paste or "") + text
-        is_open = text.rfind(_PASTE_START) > text.rfind(_PASTE_END)
-        if is_open:
-            loop = asyncio.get_running_loop()
-            self._paste_timer = loop.call_later(_PASTE_GAP, self._drop_paste)
-        if is_open or not text.endswith("\n"):
-            self._paste = text
-            return
-        self._paste = None
-        lines = text.splitlines(keepends=True)
-        if _PASTE_START not in text and all(line.endswith(_CONTINUED) for line in lines[:-1]):
-            text = text.replace(_CONTINUED, "\n", len(lines) - 1)
-        # Enter ends the message, not the lines of what was pasted
-        self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
+        """Take what was read. A paste may come in many pieces, and ends with the line that it is in; lines without its
+        marks end when nothing follows them."""
+        # a mark may have begun in the pieces before
+        before = "".join(self._pieces[-len(_PASTE_END) :])
+        marks = before[1 - len(_PASTE_END) :] + text
+        start = marks.rfind(_PASTE_START)
+        end = marks.rfind(_PASTE_END)
+        if start != end:
+            self._is_in_paste = start > end
+        self._pieces.append(text)
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        if self._is_in_paste:
+            self._give_out(whole_lines=False)
+            self._timer = loop.call_later(_PASTE_GAP, self._drop_paste)
+        else:
+            self._timer = loop.call_later(_BURST_GAP, self._end_burst)
+
+    def _end_burst(self) -> None:
+        """Send what has come, if its last line is complete."""
+        self._give_out(whole_lines=True)
+        if self._pieces[-1].endswith("\n"):
+            self._send_pieces()
+
+    def _send_pieces(self) -> None:
+        """Pass on what has come, as one message and the commands around it."""
+        was_cut = self._is_cut
+        text = self._take_pieces()
+        if was_cut:
+            self.write(_CUT)
+        elif _PASTE_START in text:
+            # Enter ends the message, not the lines of what was pasted
+            self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
+        else:
+            burst = Burst.split(text, "\n", self._program.is_command)
+            for line in (
+                *_lines(burst.before),
+                _join_continued(burst.message),
+                *_lines(burst.after),
+            ):
+                if line:
+                    self._typed.put_nowait(line)
+
+    def _take_pieces(self) -> str:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._give_out(whole_lines=True)
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        self._is_in_paste = False
+        self._is_cut = False
+        return text
 
     def _drop_paste(self) -> None:
         """Forget a paste whose end was in a line that the terminal has cut: it would take all that is typed."""
-        self._paste = None
+        self._take_pieces()
         self.write(_NO_END)
 
     def _handle_sigint(self) -> None:
@@ -184,7 +247,7 @@ class DumbPrompt:
 
     def set_draft(self, text: str, offered: bool = False) -> None:
         """Print a line that can be sent again: this terminal's line cannot be filled."""
-        self.write(f"to send again: {sanitize(text)}\n")
+        self.write(f"to send again: {truncate(sanitize(text), _MAX_LINE)}\n")
 
     def write(self, text: str) -> None:
         """Print text; lines that come while the user may be typing stand below the prompt, which is printed again."""
@@ -224,6 +287,7 @@ class DumbPrompt:
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
             self._typed = asyncio.Queue()
+            self._take_pieces()
         answers = {option.letter: index for index, option in enumerate(options)}
         answers |= {key: index for index, key in enumerate(keys)}
         proposed: int | None = None  # index of the option that the next line may confirm

@@ -11,12 +11,15 @@ from prompt_toolkit.history import FileHistory
 from swecli.file_names import write_name
 from swecli.repl.input.pastes import Pastes
 
+# Characters of a line that later runs have: in a longer one a key takes 0.15 s and more (measured), and each start
+# reads them all.
+MAX_LINE = 100_000
 _FOLDER = "# in "  # begins the line of an entry that names its folder
 
 
 class LineHistory(FileHistory):
-    """A history file that several programs may append to. The lines that were typed in the same folder come first. I/O
-    errors are not raised: see `pop_error`."""
+    """A history file that several programs may append to. The lines that were typed in the same folder come first. A
+    line with a very long paste is in this run's history only. I/O errors are not raised: see `pop_error`."""
 
     def __init__(self, path: Path, folder: Path = Path()) -> None:
         super().__init__(path)
@@ -59,17 +62,21 @@ class LineHistory(FileHistory):
                 lines.append(row[1:])
                 continue
             if lines:
-                yield folder, "\n".join(lines)
+                line = "\n".join(lines)
+                yield folder, line if len(line) <= MAX_LINE else self.pastes.add_text(line)
                 folder = ""
                 lines = []
             if row.startswith(_FOLDER):
                 folder = row.removeprefix(_FOLDER)
 
     def store_string(self, string: str) -> None:
+        line = self.pastes.expand(string)
+        if len(line) > MAX_LINE:
+            return
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._path.touch(mode=0o600)
-            rows = self.pastes.expand(string).split("\n")
+            rows = line.split("\n")
             head = f"\n# {datetime.now()}\n{_FOLDER}{self._folder}\n"
             entry = head + "".join(f"+{row}\n" for row in rows)
             with self._path.open("ab") as file:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
+
+from swecli.repl.input.bursts import Burst
 
 # Switched off at the start, as another program may have ended without doing so: reports of the mouse and of the focus.
 RESET_REPORTS = "\x1b[?1000;1002;1003;1004;1005;1006;1015l"
@@ -25,6 +27,7 @@ _SEQUENCE = re.compile(
     "|\x1b\\[(?P<parameters>[0-?]*)[ -/]*(?P<final>[@-~])"  # CSI
     "|\x1bO[ -~]"  # SS3
     "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"  # OSC, DCS, SOS, PM, APC
+    "|\x1b(?:\\[[0-?]+[ -/]*|[\\]PX^_][^\x07\x1b]+)(?=\x1b[^\\\\])"  # one that is broken off by the next
 )
 _UNFINISHED = re.compile(
     "\x1b(?:\\[\\[|\\[M[^\x1b]{0,2}|\\[[0-?]*[ -/]*|O|[\\]PX^_][^\x07\x1b]*\x1b?)?\\Z"
@@ -35,21 +38,29 @@ _PASSED = re.compile("\x1b\\[(?:\\d+;\\d+R|<?[\\d;]+[mM]|M...)\\Z", re.DOTALL)  
 _TEXT = re.compile("[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 # Enter between two texts. After a backslash it is a new line in any case.
 _INNER_ENTER = re.compile(r"[^\r\n\\]\r(?=[\s\S])")
+_ENTER_KEY = "\r"
+# Characters. Longer text of one read is pasted: nobody types so much while a key is handled, and as keys 100 KB take
+# seconds.
+_MAX_TYPED = 1000
 _RELEASED = "3"  # the event of a key, behind its modifiers
 _SHIFT, _ALT, _CTRL = 1, 2, 4
 _LOCKS = 64 | 128
 _SHIFT_ENTER = "\x1b[27;2;13~"  # prompt-toolkit takes it for Enter
 _ENTER, _TAB, _ESCAPE, _BACKSPACE = 13, 9, 27, 127
+_FIRST_CHARACTER = 32  # before it are control characters, which no other key has
 _FIRST_FUNCTIONAL, _LAST_FUNCTIONAL = 57344, 63743  # kitty's codes of keys without a character
 
 
 class KeyStream:
-    """Takes what was read, and returns what is typed by it: text for the parser of keys, or a whole paste."""
+    """Takes what was read, and returns what is typed by it: text for the parser of keys, or a whole paste. `is_command`
+    tells whether a line is a slash command: see `Burst`."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_command: Callable[[str], bool] = lambda _: False) -> None:
+        self._is_command = is_command
         self._unfinished = ""  # the beginning of a sequence
         self._begun = 0.0  # when that was read; 0.0 if there is none
-        self._burst = ""  # text of several lines, which may go on in the next read
+        self._burst: list[str] = []  # text that may go on in the next read
+        self._line = ""  # what was typed of the current line; "" also behind other keys
 
     def join(self, data: str) -> str:
         """Return what was read with the beginning of a sequence that was kept before it."""
@@ -74,13 +85,12 @@ class KeyStream:
             yield from self._feed_text(data[position : match.start()])
             position = match.end()
             if key := _read_sequence(match):
-                yield from self._end_burst()
-                yield key
+                yield from self._feed_keys(key)
         yield from self._feed_text(data[position:])
 
     def flush(self) -> Iterator[str | KeyPress]:
         """Yield what was kept, as nothing has followed it: but for the beginning of what is no key. On a slow
-        connection the rest comes later."""
+        connection the rest comes later. Only the rest of a terminal's reply is waited for longer."""
         yield from self._end_burst()
         if len(self._unfinished) <= _ALT_LENGTH:
             yield self._unfinished
@@ -91,27 +101,42 @@ class KeyStream:
         for match in _TEXT.finditer(data):
             yield from self._feed_keys(data[position : match.start()])
             position = match.end()
-            if self._burst or _INNER_ENTER.search(match[0]):
-                text = match[0] if self._burst else match[0].lstrip("\r")
-                yield match[0][: len(match[0]) - len(text)]  # Enter before the text is one
-                self._burst += text
+            text = match[0]
+            if self._burst:
+                self._burst.append(text)
+            elif len(text) > _MAX_TYPED or _INNER_ENTER.search(text):
+                burst = text.lstrip("\r")
+                yield from self._type(text[: len(text) - len(burst)])  # Enter before it is one
+                self._burst.append(burst)
             else:
-                yield match[0]
+                yield from self._type(text)
         yield from self._feed_keys(data[position:])
 
-    def _feed_keys(self, keys: str) -> Iterator[str | KeyPress]:
+    def _feed_keys(self, keys: str | KeyPress) -> Iterator[str | KeyPress]:
+        """Yield other keys: they may change the line, which is not known then."""
         if keys:
             yield from self._end_burst()
+            self._line = ""
             yield keys
 
+    def _type(self, text: str) -> Iterator[str]:
+        self._line = (self._line + text).rpartition(_ENTER_KEY)[2]
+        yield text
+
     def _end_burst(self) -> Iterator[str | KeyPress]:
-        """Yield the burst as a paste; Enter at its end is one."""
-        burst = self._burst
-        self._burst = ""
-        if burst:
-            text = burst.removesuffix("\r")
-            yield KeyPress(Keys.BracketedPaste, text)
-            yield burst[len(text) :]
+        """Yield the burst as a paste between the commands; Enter at its end is one."""
+        text = "".join(self._burst)
+        self._burst.clear()
+        if not text:
+            return
+        burst = Burst.split(text, _ENTER_KEY, self._is_command, self._line)
+        yield from self._type(burst.before)
+        pasted = burst.message.removesuffix(_ENTER_KEY)
+        if pasted:
+            self._line = ""
+            yield KeyPress(Keys.BracketedPaste, pasted)
+        yield burst.message[len(pasted) :]
+        yield from self._type(burst.after)
 
 
 def _read_sequence(match: re.Match[str]) -> str | KeyPress:
@@ -160,6 +185,8 @@ def _read_key(
         return "\x1b[Z"
     if code in (_ESCAPE, _TAB, _BACKSPACE):
         return _alt(mask, chr(code))
+    if code < _FIRST_CHARACTER:
+        return ""
     text = "".join(chr(number) for field in texts for number in map(_number, field) if number)
     if text and not mask & (_CTRL | _ALT):
         return text

@@ -29,7 +29,7 @@ from swecli.actions.editor import edit_text
 from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.input.clipboard_picture import find_dropped_pictures, save_clipboard_picture
-from swecli.repl.input.history import LineHistory
+from swecli.repl.input.history import MAX_LINE, LineHistory
 from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 
@@ -48,8 +48,6 @@ _BUILT_IN: dict[str, tuple[str, Filter]] = {
 }
 # they hold a terminal's output elsewhere; prompt-toolkit begins a search and quotes the next key
 _HARMLESS = ("c-s", "c-q")
-# characters of a draft from the editor that the line shows: in a longer one a key takes 0.15 s and more (measured)
-_MAX_SHOWN = 100_000
 _CUT_PASTE = (
     "Not sent: part of a paste's mark is missing. Undo that, or delete the rest of the mark."
 )
@@ -131,7 +129,7 @@ def make_keys(
             program.footer.hint = f"{error.message} {error.hint}".strip()
             event.app.invalidate()
             return
-        if len(edited) > _MAX_SHOWN:
+        if len(edited) > MAX_LINE:
             edited = history.pastes.add_text(edited)
         buffer.document = Document(edited)
 

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from swecli.config.settings import Start
 
 _PROMPT = "> "
+_RECEIVING = "Receiving a paste: {length:,} characters · Esc ends it if its end was lost"
 _MENU_ROWS = 8
 _QUEUE_ROWS = 4
 _MIN_ROWS_FOR_FOOTER = 4
@@ -120,6 +121,7 @@ class PromptLine:
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
         self._hides_text = False
+        self._paste_hint = ""  # the last one
         self._question_lock = asyncio.Lock()
         self.buffer = LineBuffer(
             completer=self._completer,
@@ -141,6 +143,8 @@ class PromptLine:
             keyboard=keyboard,
             output=output,
             breaks_lines=breaks_lines_when_narrowed(environ),
+            is_command=program.is_command,
+            show_paste=self._show_paste,
             layout=self._layout(),
             key_bindings=merge_key_bindings(
                 [
@@ -356,6 +360,15 @@ class PromptLine:
             self._write_sequence(SYNC_QUERY)
         if self.question is not None and (opens_at := self.question.mark_drawn()) is not None:
             asyncio.get_running_loop().call_at(opens_at + 0.01, self.redraw)
+
+    def _show_paste(self, length: int | None) -> None:
+        """Say below the line that a paste is being received, None that it is complete."""
+        footer = self._program.footer
+        if length is not None:
+            self._paste_hint = _RECEIVING.format(length=length)
+            footer.hint = self._paste_hint
+        elif footer.hint == self._paste_hint:
+            footer.hint = ""
 
     def _key_pressed(self, _: object) -> None:
         self.last_key = asyncio.get_running_loop().time()

@@ -6,6 +6,7 @@ import asyncio
 import re
 import select
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -28,6 +29,10 @@ from swecli.repl.render.theme import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 1 << 16
+# seconds without a byte after which the end of a paste may be lost: terminals send one in a go
+_PASTE_GAP = 1.0
+_ENDING_KEYS = ("\x1b", "\x03")  # Esc and Ctrl+C, alone
+_PASTE_INTERVAL = 0.3  # seconds between two lines about a paste that takes long
 # Synchronized output: the terminal shows what is written between these marks at once, if it answers that it knows it.
 SYNC_QUERY = "\x1b[?2026$p"
 _SYNC_REPLY = re.compile(r"\x1b\[\?2026;([0-4])\$y")
@@ -77,32 +82,64 @@ class _PasteInput(Vt100Input):
     theme = Theme("dark", {})
     # called when the terminal knows synchronized output
     synchronize: Callable[[], None] = staticmethod(lambda: None)
+    # called when a paste has begun whose end has not come yet
+    await_paste: Callable[[], None] = staticmethod(lambda: None)
     _paste: StringIO | None = None  # an unfinished paste
+    _read_at = 0.0  # when the last of it came
 
-    def __init__(self, stdin: TextIO) -> None:
+    def __init__(self, stdin: TextIO, is_command: Callable[[str], bool]) -> None:
         super().__init__(stdin)
-        self._stream = KeyStream()
+        self._stream = KeyStream(is_command)
+
+    @property
+    def paste_length(self) -> int | None:
+        """The characters of a paste that have come, None if there is none or it is complete."""
+        return None if self._paste is None else self._paste.tell()
 
     def read_keys(self) -> list[KeyPress]:
         """Return the keys read since the last call, a whole paste as one."""
-        if self._paste is None:
-            typed = self._strip_reply(self.theme.strip_reply(self._stream.join(self._read_all())))
-            before, paste_start, data = typed.partition(_PASTE_START)
-            self._type(self._stream.feed(before))
-            if paste_start:
-                self._type(self._stream.flush())
-                self._paste = StringIO()
-                self._collect(self._paste, data)
+        data = self._read_all()
+        had_paste = self._paste is not None
+        if self._paste is not None and self._ends_by_key(data):
+            self._end_paste(self._paste.getvalue())
         else:
-            self._collect(self._paste, self.stdin_reader.read(_CHUNK_BYTES))
+            self._take(data)
+        if self._paste is not None and not had_paste:
+            self.await_paste()
         keys = self._buffer
         self._buffer = []
         return keys
 
     def flush_keys(self) -> list[KeyPress]:
-        """Return the keys that were kept because they might go on."""
+        """Return the keys that were kept because they might go on; [] if what they go on with has come already, as on a
+        busy machine."""
+        if not self.closed and _has_input(self.fileno()):
+            return []
         self._type(self._stream.flush())
         return super().flush_keys()
+
+    def _ends_by_key(self, data: str) -> bool:
+        """Return whether Esc or Ctrl+C ends an unfinished paste: nothing of it came for a second, so its end may have
+        been lost."""
+        is_late = time.monotonic() - self._read_at > _PASTE_GAP
+        return is_late and data in _ENDING_KEYS
+
+    def _take(self, data: str) -> None:
+        """Take what was typed and pasted, in turn."""
+        while data:
+            paste = self._paste
+            data = self._take_typed(data) if paste is None else self._take_pasted(paste, data)
+
+    def _take_typed(self, data: str) -> str:
+        """Take what is typed, and return what follows the beginning of a paste."""
+        typed = self._strip_reply(self.theme.strip_reply(self._stream.join(data)))
+        before, paste_start, pasted = typed.partition(_PASTE_START)
+        self._type(self._stream.feed(before))
+        if paste_start:
+            self._type(self._stream.flush())
+            self._paste = StringIO()
+            self._read_at = time.monotonic()
+        return pasted
 
     def _read_all(self) -> str:
         """Return what has come at once: a terminal gives out what was pasted in pieces."""
@@ -127,16 +164,22 @@ class _PasteInput(Vt100Input):
             self.synchronize()
         return data[: match.start()] + data[match.end() :]
 
-    def _collect(self, paste: StringIO, data: str) -> None:
+    def _take_pasted(self, paste: StringIO, data: str) -> str:
+        """Take more of a paste, and return what follows its end."""
+        self._read_at = time.monotonic()
         # the end mark may have begun in the data before
         start = max(0, paste.tell() - len(_PASTE_END))
         paste.write(data)
         paste.seek(start)
-        if _PASTE_END in paste.read():
-            text, _, rest = paste.getvalue().partition(_PASTE_END)
-            self._paste = None
-            self._buffer.append(KeyPress(Keys.BracketedPaste, text))
-            self._type(self._stream.feed(rest))
+        if _PASTE_END not in paste.read():
+            return ""
+        text, _, rest = paste.getvalue().partition(_PASTE_END)
+        self._end_paste(text)
+        return rest
+
+    def _end_paste(self, text: str) -> None:
+        self._paste = None
+        self._buffer.append(KeyPress(Keys.BracketedPaste, text))
 
 
 def _has_input(terminal: int) -> bool:
@@ -146,8 +189,9 @@ def _has_input(terminal: int) -> bool:
 class InlineApplication(Application[None]):
     """An application at the bottom of the terminal, with `live_lines`; text is printed above it.
 
-    `keyboard` and `output` replace the terminal. A print and the live lines that belong to it are one write. A narrower
-    terminal leaves no remains; `breaks_lines` if it breaks the lines that became too long, as most do.
+    `keyboard` and `output` replace the terminal. `show_paste` gets the characters of a paste that takes long, None at
+    its end. A print and the live lines that belong to it are one write. A narrower terminal leaves no remains;
+    `breaks_lines` if it breaks the lines that became too long, as most do.
     """
 
     live_lines: Sequence[StyleAndTextTuples] = ()
@@ -164,22 +208,39 @@ class InlineApplication(Application[None]):
         keyboard: Input | None,
         output: Output | None,
         breaks_lines: bool = True,
+        is_command: Callable[[str], bool] = lambda _: False,
+        show_paste: Callable[[int | None], None] = lambda _: None,
         **options: Any,
     ) -> None:
         self._breaks_lines = breaks_lines
+        self._show_paste = show_paste
         self._pending: list[str] = []  # text to print
-        keyboard = keyboard or _PasteInput(sys.stdin)
+        keyboard = keyboard or _PasteInput(sys.stdin, is_command)
         output = output or _BufferedOutput.from_pty(sys.stdout)
         for stream in (keyboard, output):
             if isinstance(stream, _PasteInput | _BufferedOutput):
                 stream.theme = theme
         if isinstance(keyboard, _PasteInput):
             keyboard.synchronize = self._synchronize
+            keyboard.await_paste = lambda: self._await_paste(keyboard)
         super().__init__(input=keyboard, output=output, **options)
 
     def _synchronize(self) -> None:
         if isinstance(self.output, _BufferedOutput):
             self.output.is_synchronized = True
+
+    def _await_paste(self, keyboard: _PasteInput) -> None:
+        """Show how much of a paste has come, from time to time until it is complete."""
+
+        def show() -> None:
+            length = keyboard.paste_length
+            self._show_paste(length)
+            self.invalidate()
+            if length is not None:
+                loop.call_later(_PASTE_INTERVAL, show)
+
+        loop = asyncio.get_running_loop()
+        loop.call_later(_PASTE_INTERVAL, show)
 
     @property
     def _is_drawing(self) -> bool:

@@ -21,6 +21,7 @@ from swecli.repl.repl import REPL
 from tests.support.hooks import approve_hooks, declare
 from tests.support.runtime import make_runtime, make_start, run_turn
 from tests.support.screenless import ENTER, play
+from tests.support.scripted import ScriptedModel
 
 
 def prepare_messages(runtime: Runtime, query: str, enhanced: str) -> list[ApiMessage]:
@@ -37,6 +38,22 @@ async def test_the_prepared_messages_are_those_that_the_turn_sends() -> None:
     await run_turn(runtime, "next", learn=False)
     assert runtime.agent.model.requests[-1].messages == prepared  # type: ignore[attr-defined]
     assert "make check" in str(prepared)
+
+
+async def test_a_query_longer_than_the_models_window_is_not_sent_and_comes_back() -> None:
+    runtime = make_runtime()
+    runtime.agent.use_model(ScriptedModel(["never"], context_window=32_000))
+    drafts: list[str] = []
+    program = SimpleNamespace(
+        agent=runtime.agent, session_manager=runtime.sessions, set_draft=drafts.append
+    )
+    query = "paste " * 40_000
+    runtime.sessions.store_query(query)
+    with pytest.raises(BadInput, match=r"Not sent: your message has [\d,]+ tokens, and a request"):
+        await AsyncQueryProcessor(program).process_query(query)
+    assert drafts == [query]
+    assert runtime.session.messages == []
+    assert runtime.agent.model.requests == []  # type: ignore[attr-defined]
 
 
 def test_the_contents_of_files_are_those_that_are_given_or_are_read_now() -> None:

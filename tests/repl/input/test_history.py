@@ -45,6 +45,23 @@ def test_pastes_are_stored_expanded(tmp_path: Path) -> None:
     assert load_entries(tmp_path / "h") == [f"see {pasted}"]
 
 
+def test_a_line_with_a_very_long_paste_is_in_the_history_of_this_run_only(tmp_path: Path) -> None:
+    history = LineHistory(tmp_path / "h")
+    line = f"see {history.pastes.add_text('word ' * 30_000)}"
+    history.append_string(line)
+    history.append_string("next")
+    assert history.get_strings() == [line, "next"]
+    assert load_entries(tmp_path / "h") == ["next"]
+
+
+def test_a_very_long_line_of_an_earlier_version_is_offered_as_a_placeholder(tmp_path: Path) -> None:
+    (tmp_path / "h").write_text(f"# 2026-11-28 10:00:00\n+{'x' * 200_000}\n")
+    history = LineHistory(tmp_path / "h")
+    [line] = history.load_history_strings()
+    assert line == "[Pasted text #1 · 200,000 characters]"
+    assert history.pastes.expand(line) == "x" * 200_000
+
+
 def test_two_processes_append_to_one_history_file(tmp_path: Path) -> None:
     one, two = LineHistory(tmp_path / "h"), LineHistory(tmp_path / "h")
     one.append_string("a")

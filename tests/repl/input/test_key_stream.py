@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from swecli.repl.input import key_stream
 from swecli.repl.input.key_stream import KeyStream
 
 PASTE = Keys.BracketedPaste
@@ -15,7 +16,7 @@ PASTE = Keys.BracketedPaste
 
 def typed(*reads: str) -> list[str | tuple[str, str]]:
     """Return what these reads, and the silence after them, make: text, and pastes as pairs."""
-    stream = KeyStream()
+    stream = KeyStream(lambda line: line in ("/status", "/cost"))
     found: list[str | tuple[str, str]] = []
     keys = [key for read in reads for key in stream.feed(stream.join(read))]
     for key in [*keys, *stream.flush()]:
@@ -130,6 +131,30 @@ def test_keys_of_an_encoding_that_was_left_switched_on_work(sequence: str, key: 
     assert typed(sequence) == [key]
 
 
+@pytest.mark.parametrize("broken", ["\x1b[1;", "\x1b]10;rgb", "\x1bP1$r"])
+def test_a_sequence_that_is_broken_off_by_the_next_key_is_left_out(broken: str) -> None:
+    assert typed(f"ab{broken}\x1b[Ccd") == ["ab\x1b[Ccd"]
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[3u", "\x1b[4u", "\x1b[7;1u"])
+def test_a_key_has_no_control_character_for_its_code(sequence: str) -> None:
+    assert typed(f"ab{sequence}cd") == ["abcd"]
+
+
+@pytest.mark.parametrize("reply", ["\x1b]10;rgb:ffff/0/0\x07", "\x1bP1$r0m\x1b\\", "\x1b[?62;22c"])
+def test_the_rest_of_a_reply_is_not_typed_after_a_pause_and_later_keys_are(
+    reply: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = KeyStream()
+    for place in range(3, len(reply)):
+        keys = [*stream.feed(stream.join(reply[:place])), *stream.flush()]
+        keys += [*stream.feed(stream.join(reply[place:] + "q"))]
+        assert "".join(map(str, keys)) == "q"
+    assert [*stream.feed(reply[:4]), *stream.flush()] == []
+    monkeypatch.setattr(key_stream, "_REPLY_GAP", 0.0)
+    assert [*stream.feed(stream.join("q"))] == ["q"]
+
+
 def test_several_lines_of_one_read_are_one_paste() -> None:
     assert typed("a\rb\rc") == [("paste", "a\rb\rc")]
     assert typed("a\r\n\tb\r\n") == [("paste", "a\r\n\tb\r\n")]
@@ -143,6 +168,23 @@ def test_enter_at_the_end_of_a_burst_is_enter() -> None:
 def test_a_burst_goes_on_in_the_next_read() -> None:
     assert typed("a\rb\r", "c\r", "d") == [("paste", "a\rb\rc\rd")]
     assert typed("a\rb", "\x1b[A") == [("paste", "a\rb"), "\x1b[A"]
+
+
+def test_commands_around_a_burst_are_typed() -> None:
+    assert typed("/status\r/cost\r") == ["/status\r/cost\r"]
+    assert typed("/status\ra\rb\r/cost\r") == ["/status\r", ("paste", "a\rb"), "\r/cost\r"]
+    assert typed("a\r/cost\rb\r") == [("paste", "a\r/cost\rb"), "\r"]
+
+
+@pytest.mark.parametrize("place", range(1, len("/status\r/cost\r")))
+def test_commands_are_typed_wherever_a_read_ends(place: int) -> None:
+    keys = "/status\r/cost\r"
+    assert typed(keys[:place], keys[place:]) == [keys]
+
+
+def test_a_text_that_nobody_types_in_one_read_is_a_paste() -> None:
+    assert typed("x" * 1001) == [("paste", "x" * 1001)]
+    assert typed("x" * 1000) == ["x" * 1000]
 
 
 def test_keys_typed_one_by_one_are_no_burst() -> None:

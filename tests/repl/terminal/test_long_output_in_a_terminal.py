@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -74,3 +75,22 @@ def test_without_a_cursor_a_long_output_is_as_short() -> None:
         terminal.keys("!echo over\r")
         terminal.wait("^over$")
         assert b"\n299000\r" not in terminal.raw, "the print was stopped"
+
+
+def test_a_shell_line_has_the_aliases_of_the_users_shell() -> None:
+    home = Path(os.environ["HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / ".bashrc").write_text("echo welcome\nalias ll='echo listed'\n")
+    with Terminal("-m", "demo", environ={"SHELL": "/bin/bash"}) as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("!ll it\r")
+        screen = terminal.wait("^listed it$")
+        assert "welcome" not in screen
+
+
+def test_a_shell_that_cannot_be_used_is_named() -> None:
+    with Terminal("-m", "demo", environ={"SHELL": "/bin/false"}) as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("!echo ran\r")
+        terminal.wait(r"\$SHELL is /bin/false, which is no shell that is known here")
+        assert "\nran\n" in terminal.text

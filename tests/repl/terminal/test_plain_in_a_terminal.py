@@ -112,11 +112,38 @@ def test_several_lines_are_one_message(pasted: str, term: str) -> None:
         assert (b"\x1b[?2004h" in terminal.raw) == (term == "xterm")
 
 
-def test_a_line_that_the_terminal_cuts_is_reported() -> None:
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_paste_that_comes_slowly_and_has_a_long_line_is_one_message(is_marked: bool) -> None:
+    start_mark, end_mark = ("\x1b[200~", "\x1b[201~") if is_marked else ("", "")
+    pieces = [f"{start_mark}one\rtwo\r", "x" * 5000, "\rthree", f"\rfour{end_mark}\r"]
+    with start("First.", "Second.") as terminal:
+        terminal.wait("^> ?$")
+        for piece in pieces:
+            terminal.keys(piece)
+            terminal.pump(0.01)
+        terminal.wait(r"^First\.$")
+        terminal.keys("/export json sent.json\r")
+        terminal.wait("exported 1 turn")
+        assert f'"one\\ntwo\\n{"x" * 5000}\\nthree\\nfour"' in Path("sent.json").read_text()
+
+
+def test_commands_that_come_at_once_run_one_by_one() -> None:
+    with start("First.") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("/mode plan\rhello\rthere\r/mode edits\r")
+        screen = terminal.wait("mode edits ·")
+        assert screen.index("mode plan ·") < screen.index("First.") < screen.index("mode edits ·")
+
+
+def test_a_line_that_the_terminal_cuts_is_not_sent() -> None:
     with start("First.") as terminal:
         terminal.wait("^> ?$")
         terminal.keys("x" * 5000 + "\r")
-        terminal.wait("cuts lines at 4,095 characters")
+        terminal.wait("Nothing was sent: the terminal cuts lines at 4,095 characters")
+        terminal.keys("hello\r")
+        terminal.wait(r"^First\.$")
+        terminal.keys("/export json sent.json\r")
+        terminal.wait("exported 1 turn")
 
 
 def test_a_paste_whose_end_the_terminal_cuts_is_not_sent_and_the_next_line_is() -> None:

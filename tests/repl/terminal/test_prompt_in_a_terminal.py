@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_lines_that_come_at_once_are_one_message(demo: Terminal) -> None:
     screen = demo.wait(r"\d in / ")
     assert "> read notes.txt\n  and" in screen
     demo.wait(r"1 turn sent")
+
+
+def test_commands_that_come_at_once_with_a_message_run_one_by_one(demo: Terminal) -> None:
+    demo.keys("/mode plan\rread notes.txt\rand say what it is\r/mode edits\r")
+    screen = demo.wait(r"^mode edits ·")
+    assert "> read notes.txt\n  and say what it is" in screen
+    assert "> /mode edits" in screen
+    assert "1 turn sent" in screen
+
+
+def test_a_paste_whose_end_is_lost_is_shown_and_esc_ends_it(demo: Terminal) -> None:
+    demo.keys("see \x1b[200~some text")
+    demo.wait("^Receiving a paste: 9 characters · Esc ends it")
+    time.sleep(1.1)
+    demo.keys("\x1b")
+    demo.wait("^> see some text$")
+    demo.wait(FOOTER)
 
 
 def test_shift_enter_begins_a_line_and_replies_of_the_terminal_are_not_typed(

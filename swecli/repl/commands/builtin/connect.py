@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from swecli.models.errors import NoModel
 from swecli.repl.background import run_in_thread
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.base import CommandContext, command, refuse_arguments
 
 if TYPE_CHECKING:
     from swecli.llm.services import Service
@@ -18,6 +18,7 @@ _FIRST = ("anthropic", "openai", "gemini")  # services that are offered first
 @command()
 async def _connect(ctx: CommandContext, args: str) -> None:
     """Set up a model: a provider and its key, a local server, or the offline tour"""
+    refuse_arguments("connect", args)
     # late: not needed to declare a command
     from swecli.llm.services import HOSTED
 

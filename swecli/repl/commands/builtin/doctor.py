@@ -7,11 +7,12 @@ import asyncio
 from swecli.actions.builtin.doctor import doctor
 from swecli.repl.background import run_in_thread
 from swecli.repl.commands.actions import in_own_form
-from swecli.repl.commands.base import CommandContext
+from swecli.repl.commands.base import CommandContext, refuse_arguments
 
 
 @in_own_form(doctor)
 async def _doctor(ctx: CommandContext, args: str) -> None:
+    refuse_arguments("doctor", args)
     # late: not needed to declare a command
     from swecli.actions.doctor import diagnose
 

@@ -8,7 +8,7 @@ from swecli.actions.choices import MODE_HELP
 from swecli.models.errors import BadInput
 from swecli.models.mode import MODES
 from swecli.repl.background import run_in_thread
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.base import CommandContext, command, refuse_arguments
 
 
 @command(
@@ -29,12 +29,14 @@ async def _mode(ctx: CommandContext, args: str) -> None:
 @command(concurrent="*")
 async def _plan(ctx: CommandContext, args: str) -> None:
     """Switch to plan mode (read only)"""
+    refuse_arguments("plan", args)
     await _set_mode(ctx, "plan")
 
 
 @command(concurrent="*")
 async def _yolo(ctx: CommandContext, args: str) -> None:
     """Switch to auto mode (runs everything; without a sandbox, after one question)"""
+    refuse_arguments("yolo", args)
     await _set_mode(ctx, "auto")
 
 

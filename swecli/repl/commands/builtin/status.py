@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.config.project_files import find_project_files
 from swecli.models.counts import pluralize
-from swecli.repl.commands.base import CommandContext, command
+from swecli.repl.commands.base import CommandContext, command, refuse_arguments
 from swecli.text import short_path
 from swecli.tools.hooks.files import may_have_hooks
 
@@ -12,6 +12,7 @@ from swecli.tools.hooks.files import may_have_hooks
 @command(concurrent="*")
 async def _status(ctx: CommandContext, args: str) -> None:
     """Show model, mode, session, database and learning"""
+    refuse_arguments("status", args)
     runtime = ctx.runtime
     session = runtime.session
     sandbox = runtime.agent.ctx.commands.sandbox
