@@ -100,6 +100,17 @@ class Terminal:
             f"{pattern!r} is still there",
         )
 
+    def wait_until_quiet(self, seconds: float) -> None:
+        """Wait until nothing was written for that many seconds."""
+        quiet_since = time.monotonic()
+        deadline = quiet_since + PATIENCE
+        while time.monotonic() - quiet_since < seconds:
+            written = len(self.raw)
+            self.pump()
+            if len(self.raw) != written:
+                quiet_since = time.monotonic()
+            assert time.monotonic() < deadline, f"still written: {self.raw[-80:]!r}\n{self.text}"
+
     def _answer(self, data: str) -> None:
         self.process.send(data.encode())
 

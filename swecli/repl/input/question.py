@@ -20,6 +20,9 @@ from swecli.values import dataclass
 # without a key press after a guarded question was drawn, before it accepts an answer
 _QUIET_SECONDS = 0.7
 _CONFIRM_DELAY = 0.5  # seconds in which a second key turns a lone letter or digit into text
+_LEAST_COLUMNS = len(
+    "[...]"
+)  # which textwrap needs behind what it cuts; a narrower window shows a part
 _MOVES = {"up": -1, "down": 1}
 _PAGES = {"pageup": -10, "pagedown": 10}
 StyledText = tuple[str, str]  # style, text
@@ -232,6 +235,9 @@ class Question:
             self.answer(self.pending)
 
     def render(self, columns: int, rows: int) -> list[StyledText]:
+        """Render in at most `rows` lines, where there is room for title and options. Lines may be longer than `columns`
+        in a window of a few."""
+        columns = max(columns, _LEAST_COLUMNS)
         style = "" if self.is_open else "class:quiet"
         title: list[StyledText] = [
             ("class:title", line)

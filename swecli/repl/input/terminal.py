@@ -23,8 +23,10 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import ConditionalContainer, Dimension, FormattedTextControl, Window
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.renderer import Renderer
 
 from swecli.repl.input.key_stream import KeyStream
+from swecli.repl.input.rows_above import count_rows_above
 from swecli.repl.render.theme import Theme
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
@@ -37,6 +39,7 @@ _PASTE_INTERVAL = 0.3  # seconds between two lines about a paste that takes long
 SYNC_QUERY = "\x1b[?2026$p"
 _SYNC_REPLY = re.compile(r"\x1b\[\?2026;([0-4])\$y")
 _SYNC_KNOWN = ("1", "2")  # set, reset
+_CURSOR_REPLY = re.compile(r"\x1b\[(\d+);\d+R")
 _SYNC_START, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 _PRINT_INTERVAL = 0.03  # minimum seconds between two prints: each redraws everything below
 # seconds after the last change of size: terminals break their lines first, and tmux tells a size up to 0.25 s late
@@ -48,7 +51,7 @@ class _BufferedOutput(Vt100_Output):
 
     theme = Theme("dark", {})
     is_synchronized = False
-    # the cursor position is not queried, so that no reply arrives among the keys
+    # prompt-toolkit does not query the cursor position, so that no reply arrives among the keys
     responds_to_cpr = False
     _is_buffering = False
 
@@ -71,6 +74,14 @@ class _BufferedOutput(Vt100_Output):
             self.flush()
         return was_wanted
 
+    def erase_down(self) -> None:
+        """Erase from the cursor, which stands in the first column, in two steps: a terminal that is told to erase from
+        its first character on may keep what it showed in the scrollback, as tmux does."""
+        self.erase_end_of_line()
+        self.cursor_forward(1)
+        super().erase_down()
+        self.cursor_backward(1)
+
     def flush(self) -> None:
         if not self._is_buffering:
             super().flush()
@@ -84,6 +95,8 @@ class _PasteInput(Vt100Input):
     synchronize: Callable[[], None] = staticmethod(lambda: None)
     # called when a paste has begun whose end has not come yet
     await_paste: Callable[[], None] = staticmethod(lambda: None)
+    # called with the row that the cursor is on, from 1; None while nobody waits for it: a key may look like the reply
+    report_row: Callable[[int], None] | None = None
     _paste: StringIO | None = None  # an unfinished paste
     _read_at = 0.0  # when the last of it came
 
@@ -132,7 +145,7 @@ class _PasteInput(Vt100Input):
 
     def _take_typed(self, data: str) -> str:
         """Take what is typed, and return what follows the beginning of a paste."""
-        typed = self._strip_reply(self.theme.strip_reply(self._stream.join(data)))
+        typed = self._strip_replies(self.theme.strip_reply(self._stream.join(data)))
         before, paste_start, pasted = typed.partition(_PASTE_START)
         self._type(self._stream.feed(before))
         if paste_start:
@@ -155,14 +168,18 @@ class _PasteInput(Vt100Input):
             else:
                 self.vt100_parser.feed(keys)
 
-    def _strip_reply(self, data: str) -> str:
-        """Remove the answer to `SYNC_QUERY` from what is typed."""
-        match = _SYNC_REPLY.search(data)
-        if match is None:
-            return data
-        if match[1] in _SYNC_KNOWN:
-            self.synchronize()
-        return data[: match.start()] + data[match.end() :]
+    def _strip_replies(self, data: str) -> str:
+        """Remove the answers to `SYNC_QUERY` and to the query of the cursor from what is typed."""
+        if match := _SYNC_REPLY.search(data):
+            if match[1] in _SYNC_KNOWN:
+                self.synchronize()
+            data = data[: match.start()] + data[match.end() :]
+        if self.report_row is not None and (match := _CURSOR_REPLY.search(data)):
+            data = data[: match.start()] + data[match.end() :]
+            report_row = self.report_row
+            self.report_row = None
+            report_row(int(match[1]))
+        return data
 
     def _take_pasted(self, paste: StringIO, data: str) -> str:
         """Take more of a paste, and return what follows its end."""
@@ -191,16 +208,19 @@ class InlineApplication(Application[None]):
 
     `keyboard` and `output` replace the terminal. `show_paste` gets the characters of a paste that takes long, None at
     its end. A print and the live lines that belong to it are one write. A narrower terminal leaves no remains;
-    `breaks_lines` if it breaks the lines that became too long, as most do.
+    `breaks_lines` if it breaks the lines that became too long, as most do. One that becomes
+    too low moves rows into its scrollback, where nothing can be erased; most show them again when it grows, and then
+    they are erased, unless something was printed meanwhile.
     """
 
-    live_lines: Sequence[StyleAndTextTuples] = ()
-    _next_live_lines: Sequence[StyleAndTextTuples] = ()  # shown with the next print
     _print_timer: asyncio.TimerHandle | None = None
     _printed_at = 0.0
     _is_suspended = False
     _resize_timer: asyncio.TimerHandle | None = None
     _size: Size | None = None  # for which the application is drawn
+    _row_timer: asyncio.TimerHandle | None = None  # while the row of the cursor is waited for
+    # of the rows of the application that are out of sight, above the screen: see `count_rows_above`
+    _hidden_widths: Sequence[int] = ()
 
     def __init__(
         self,
@@ -214,6 +234,8 @@ class InlineApplication(Application[None]):
     ) -> None:
         self._breaks_lines = breaks_lines
         self._show_paste = show_paste
+        self.live_lines: Sequence[StyleAndTextTuples] = []
+        self._next_live_lines: Sequence[StyleAndTextTuples] = []  # shown with the next print
         self._pending: list[str] = []  # text to print
         keyboard = keyboard or _PasteInput(sys.stdin, is_command)
         output = output or _BufferedOutput.from_pty(sys.stdout)
@@ -257,10 +279,10 @@ class InlineApplication(Application[None]):
             self._print_timer = loop.call_at(print_at, self.print_pending)
 
     def show_live(self, lines: Sequence[StyleAndTextTuples]) -> None:
-        """Replace the live lines, together with the pending print."""
-        self._next_live_lines = lines
-        if not self._pending:
-            self.live_lines = lines
+        """Replace the live lines, together with the pending print; the same ones are not drawn again."""
+        self._next_live_lines = [*lines]
+        if not self._pending and self.live_lines != self._next_live_lines:
+            self.live_lines = self._next_live_lines
             self.invalidate()
 
     @contextmanager
@@ -273,8 +295,8 @@ class InlineApplication(Application[None]):
             self._is_suspended = False
             self.print_pending()
 
-    def print_pending(self) -> None:
-        """Print what is pending; while the size of the terminal changes, it waits."""
+    def print_pending(self, row: int | None = None) -> None:
+        """Print what is pending; while the size of the terminal changes, it waits. `row`: see `_erase`."""
         if self._print_timer is not None:
             self._print_timer.cancel()
             self._print_timer = None
@@ -291,13 +313,17 @@ class InlineApplication(Application[None]):
         self._printed_at = asyncio.get_running_loop().time()
 
         def draw() -> None:
-            self._erase()
+            self._erase(row)
             output.write_raw(text)
+            if text:
+                self._hidden_widths = ()
             self.render_counter += 1
             self.renderer.render(self, self.layout)
 
+        hidden = self._hidden_widths
         if not self._write_at_once(draw):
             self._pending.insert(0, text)
+            self._hidden_widths = hidden
 
     def _write_at_once(self, draw: Callable[[], None]) -> bool:
         """Draw in one write. Returns False, and writes nothing, if the size of the terminal has changed meanwhile: what
@@ -319,43 +345,101 @@ class InlineApplication(Application[None]):
         has_changed = is_drawn and self._size != self.output.get_size()
         if has_changed and self._resize_timer is None:
             self._on_resize()
-        return self._resize_timer is not None
+        return self._resize_timer is not None or self._row_timer is not None
 
     def _on_resize(self) -> None:
-        if self._resize_timer is not None:
-            self._resize_timer.cancel()
+        self._stop_timers()
         self._resize_timer = asyncio.get_running_loop().call_later(
-            _RESIZE_DEBOUNCE, self._draw_resized
+            _RESIZE_DEBOUNCE, self._find_cursor
         )
+
+    def _stop_timers(self) -> None:
+        for timer in (self._resize_timer, self._row_timer):
+            if timer is not None:
+                timer.cancel()
+        self._resize_timer = None
+        self._row_timer = None
 
     def _redraw(self, render_as_done: bool = False) -> None:
         """Redraw unless the size is changing: the terminal's reflow would move the first line."""
         if render_as_done or not self._is_drawing:
             super()._redraw(render_as_done)
         elif not self._is_resizing():
+            if self.renderer.last_rendered_screen is None:
+                self._hidden_widths = ()
             self._write_at_once(super()._redraw)
 
-    def _draw_resized(self) -> None:
-        self._resize_timer = None
+    def _find_cursor(self) -> None:
+        """Query the row of the cursor, if rows of the application may be hidden, and draw when it is known. A terminal
+        that has not answered yet is not asked again."""
+        self._stop_timers()
+        self._size = self.output.get_size()
+        keyboard = self.input
+        may_hide_rows = bool(self._hidden_widths) or self._is_higher_than(self._size)
+        if (
+            not may_hide_rows
+            or not isinstance(keyboard, _PasteInput)
+            or keyboard.report_row is not None
+        ):
+            self._draw_resized()
+            return
+        self._row_timer = asyncio.get_running_loop().call_later(
+            Renderer.CPR_TIMEOUT, self._draw_resized
+        )
+        keyboard.report_row = self._draw_from
+        self.output.ask_for_cpr()
+        self.output.flush()
+
+    def _draw_from(self, row: int) -> None:
+        """Draw with the cursor in a row of the screen, from 1, if that is still waited for at this size."""
+        if self._row_timer is not None and self._size == self.output.get_size():
+            self._draw_resized(row)
+
+    def _draw_resized(self, row: int | None = None) -> None:
+        self._stop_timers()
         if self._is_drawing:
             self._size = self.output.get_size()
-            self.print_pending()
+            self.print_pending(row)
 
-    def _erase(self) -> None:
-        """Erase what is drawn, including the rows that were added when a narrower terminal wrapped its lines."""
+    def _is_higher_than(self, size: Size) -> bool:
+        """Return True if what is drawn takes more rows than a terminal of this size has."""
+        widths = self._drawn_widths()
+        return count_rows_above(widths, self._break_at(size), None).on_screen > size.rows
+
+    def _break_at(self, size: Size) -> int | None:
+        """Return after how many columns the terminal breaks lines; None if it breaks none."""
+        return max(1, size.columns) if self._breaks_lines else None
+
+    def _erase(self, row: int | None) -> None:
+        """Erase what is drawn, including the rows that were added when a narrower terminal wrapped its lines, and those
+        that a higher one shows again. `row` is that of the cursor, from 1; None if it is not known."""
         screen = self.renderer.last_rendered_screen
-        columns = max(1, self.output.get_size().columns)
-        if screen is not None and self._breaks_lines:
+        hidden_widths = self._hidden_widths
+        self._hidden_widths = ()
+        if screen is not None:
             cursor = screen.get_cursor_position(self.layout.current_window)
-            widths = (
-                max(
-                    (x for x, char in screen.data_buffer[row].items() if char.char.strip()),
-                    default=0,
-                )
-                for row in range(cursor.y)
-            )
-            self.output.cursor_up(sum(width // columns for width in (*widths, cursor.x)))
+            columns = self._break_at(self.output.get_size())
+            # the line of the cursor may be broken too, before it
+            cursor_rows = 0 if columns is None else cursor.x // columns
+            widths = self._drawn_widths()[: cursor.y]
+            visible = None
+            if row is not None:
+                widths = [*hidden_widths, *widths]
+                visible = max(0, row - 1 - cursor_rows)
+            above = count_rows_above(widths, columns, visible)
+            self._hidden_widths = widths[: above.hidden]
+            self.output.cursor_up(max(0, above.on_screen + cursor_rows - cursor.y))
         self.renderer.erase()
+
+    def _drawn_widths(self) -> list[int]:
+        """Return the index of the last character of each row that is drawn."""
+        screen = self.renderer.last_rendered_screen
+        if screen is None:
+            return []
+        return [
+            max((x for x, char in screen.data_buffer[row].items() if char.char.strip()), default=0)
+            for row in range(screen.height)
+        ]
 
 
 def make_rows(lines: Callable[[], Sequence[StyleAndTextTuples]]) -> ConditionalContainer:

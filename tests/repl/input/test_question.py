@@ -7,6 +7,8 @@ import asyncio
 import pytest
 from prompt_toolkit.input import create_pipe_input
 
+from swecli.repl.input.action_list import ActionList
+from swecli.repl.input.picker import Picker
 from swecli.repl.input.question import _QUIET_SECONDS, Option, Question
 from tests.support.typist import (
     BACKSPACE,
@@ -226,6 +228,24 @@ def test_an_option_outside_the_screen_is_shown_before_it_can_be_chosen() -> None
         question.answer(3)
         assert not question.result.done()
         assert any("instead" in line for _, line in question.render(40, 2))
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 8, 20])
+@pytest.mark.parametrize("columns", range(12))
+def test_every_kind_of_question_can_be_drawn_in_a_window_of_a_few_columns(
+    columns: int, rows: int
+) -> None:
+    async def run() -> None:
+        for question in (
+            Question("Run this?", OPTIONS, guarded=True),
+            Question("What to do instead?"),
+            Picker("Which one?", OPTIONS, [["one of the details"] for _ in OPTIONS]),
+            ActionList("What was left out", OPTIONS, "shows it", {"b": "sends it again"}),
+        ):
+            question.mark_drawn()
+            assert question.render(columns, rows)
 
     run_virtually(run())
 

@@ -1,4 +1,5 @@
-"""Test an answer that streams while the window changes its size, in tmux, which breaks and joins lines itself."""
+"""Test an answer that streams, and a question, while the window changes its size, in tmux, which breaks and joins lines
+itself."""
 
 from __future__ import annotations
 
@@ -36,6 +37,26 @@ TEXTS = {
 _chance = random.Random(5)
 SIZES = [(_chance.randint(20, 110), _chance.randint(14, 30)) for _ in range(20)] + [(100, 30)]
 PAUSES = (0.02, 0.1, 0.3)
+DRAWN = 1.0  # seconds after which the program has drawn itself for a new size
+RUN = {
+    "text": "I run it.",
+    "calls": [
+        {
+            "name": "run_command",
+            "arguments": {
+                "command": f"echo {WORDS}",
+                "access": "outside",
+                "why": "It needs the network.",
+            },
+        }
+    ],
+}
+ENVIRON = {"PYTHONPATH": ON_PATH, "SWECLI_REFLECT_WITH_MODEL": "false"}
+
+
+def run_script(*replies: object) -> list[str]:
+    """Return the command that starts the program with a model that gives these replies."""
+    return [sys.executable, "-m", "swecli", "-m", script("s.json", *replies)]
 
 
 @pytest.fixture
@@ -45,14 +66,47 @@ def folder() -> Iterator[Path]:
         yield Path(path)
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(100, 8), (100, 30)],
+        [(40, 12), (100, 30)],
+        [(100, 5), (100, 30)],
+        [(100, 3), (100, 6), (100, 30)],
+        [(30, 6), (100, 30)],
+        [(72, 2), (67, 29), (41, 2), (81, 25), (19, 7), (45, 2), (100, 30)],
+    ],
+)
+def test_a_question_stays_once_however_the_window_is_resized(
+    sizes: list[tuple[int, int]], folder: Path
+) -> None:
+    above = "".join(f"- item{number:02}x\n" for number in range(COUNT))
+    with Tmux(run_script(above, RUN, "Done."), folder, 100, 30, ENVIRON) as window:
+        window.wait(lambda text: "· ask ·" in text)
+        window.keys("list")
+        window.enter()
+        window.wait(lambda text: "no cost" in text)
+        window.keys("go")
+        window.enter()
+        window.wait(lambda text: "Answer with a number" in text)
+        for columns, rows in sizes:
+            window.resize(columns, rows)
+            time.sleep(DRAWN)
+        window.wait(lambda text: "Esc to interrupt\n> \n" in text)
+        text = window.text
+        for part in ("I run it.", "Run this?", "  1 yes\n", "  3 no\n", "Answer with", "· ask ·"):
+            assert text.count(part) == 1, (part, text)
+        assert text.count("item") == COUNT, text
+        window.keys("3")
+        window.wait(lambda text: "refused" in text)
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_each_line_of_an_answer_stays_once_however_the_window_is_resized(
     name: str, folder: Path
 ) -> None:
     reply = {"text": TEXTS[name] + "\nthe end.", "piece": 40, "delay": 0.02}
-    command = [sys.executable, "-m", "swecli", "-m", script("s.json", reply)]
-    environ = {"PYTHONPATH": ON_PATH, "SWECLI_REFLECT_WITH_MODEL": "false"}
-    with Tmux(command, folder, 100, 30, environ) as window:
+    with Tmux(run_script(reply), folder, 100, 30, ENVIRON) as window:
         window.wait(lambda text: "· ask ·" in text)
         window.keys("go")
         window.enter()
