@@ -140,7 +140,7 @@ class Dispatcher:
 
         if problem := find_excess(line.text):
             self._program.report(problem)
-            self._prompt.set_draft(typed)
+            self._prompt.set_draft(text)
             return
         self._unsaved = line
         try:

@@ -259,7 +259,7 @@ class REPL(Program):
 
     def steer(self, text: str) -> None:
         expanded = self.prompt.history.pastes.expand(text)
-        if problem := find_excess(sent):
+        if problem := find_excess(expanded):
             self.report(problem)
             self.prompt.set_draft(text)
         elif self.working and self._startup.is_loaded and self.agent.steer(expanded):

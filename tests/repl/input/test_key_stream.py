@@ -66,12 +66,12 @@ def test_the_beginning_of_a_sequence_does_not_take_keys_for_ever(
     now = 100.0
     monkeypatch.setattr("swecli.repl.input.key_stream.time.monotonic", lambda: now)
     stream = KeyStream()
-    typed = []
+    keys: list[object] = []
     for key in ("\x1b]10;rgb:ff", "a", "b", "c", "d"):
-        typed += stream.feed(stream.join(key))
-        typed += stream.flush()
+        keys += stream.feed(stream.join(key))
+        keys += stream.flush()
         now += 1.0
-    assert "".join(map(str, typed)) == "cd"
+    assert "".join(map(str, keys)) == "cd"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_rest_of_a_reply_is_not_typed_after_a_pause_and_later_keys_are(
         keys += [*stream.feed(stream.join(reply[place:] + "q"))]
         assert "".join(map(str, keys)) == "q"
     assert [*stream.feed(reply[:4]), *stream.flush()] == []
-    monkeypatch.setattr(key_stream, "_REPLY_GAP", 0.0)
+    monkeypatch.setattr(key_stream, "_PATIENCE", 0.0)
     assert [*stream.feed(stream.join("q"))] == ["q"]
 
 
