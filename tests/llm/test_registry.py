@@ -19,6 +19,7 @@ from swecli.llm.registry import make_model, price_of
 from swecli.llm.services import HOSTED, SERVICES
 from swecli.models.errors import AuthFailed, ModelNotFound, NoModel
 from swecli.models.model_choice import ModelChoice
+from tests.support.local_servers import NO_LOCAL_SERVERS
 from tests.support.scripted import ScriptedModel
 from tests.support.strict_provider import StrictProvider
 
@@ -102,12 +103,6 @@ def test_making_a_model_imports_no_heavy_modules() -> None:
     assert done.stdout.strip() == "[]"
 
 
-SERVERS = ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
-ELSEWHERE = {
-    variable: "http://box.test:9/v1" for variable in SERVERS
-}  # An address on another machine is not probed.
-
-
 def test_a_model_setting_is_chosen_with_its_layer_and_no_server_is_probed() -> None:
     settings = Settings(model="openai/gpt-4.1", origins={"model": "flags"})
     with StrictProvider(models=("a",)) as server:
@@ -142,7 +137,9 @@ def test_a_key_chooses_the_default_model_of_its_provider_and_no_server_is_probed
 
 def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_flag() -> None:
     chosen = {
-        one.name: choose_model(Settings(), ELSEWHERE | {one.key_variables[-1]: "k"}, or_demo=True)
+        one.name: choose_model(
+            Settings(), NO_LOCAL_SERVERS | {one.key_variables[-1]: "k"}, or_demo=True
+        )
         for one in HOSTED
     }
     assert {name for name, choice in chosen.items() if choice.name == "demo"} == {
@@ -157,12 +154,12 @@ def test_every_keyed_provider_has_a_default_model_or_a_reason_that_names_the_fla
 @pytest.mark.slow
 def test_a_local_server_is_chosen_before_the_demo() -> None:
     with StrictProvider(models=("qwen3:8b",)) as server:
-        choice = choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": server.url})
+        choice = choose_model(Settings(), NO_LOCAL_SERVERS | {"OLLAMA_HOST": server.url})
     assert choice == ModelChoice("ollama/qwen3:8b", f"a local server answers on port {server.port}")
 
 
 def test_the_demo_is_chosen_for_a_person_without_setting_key_or_server() -> None:
-    assert choose_model(Settings(), ELSEWHERE, or_demo=True).name == "demo"
+    assert choose_model(Settings(), NO_LOCAL_SERVERS, or_demo=True).name == "demo"
 
 
 @pytest.mark.parametrize(
@@ -177,16 +174,16 @@ def test_the_demo_is_chosen_for_a_person_without_setting_key_or_server() -> None
 )
 def test_a_script_gets_no_demo_that_it_did_not_name(keys: dict[str, str], words: str) -> None:
     with pytest.raises(NoModel, match=words) as refused:
-        choose_model(Settings(), ELSEWHERE | keys)
+        choose_model(Settings(), NO_LOCAL_SERVERS | keys)
     assert refused.value.exit_code == 42
-    assert choose_model(Settings(model="demo"), ELSEWHERE | keys).name == "demo"
+    assert choose_model(Settings(model="demo"), NO_LOCAL_SERVERS | keys).name == "demo"
 
 
 @pytest.mark.slow
 def test_servers_are_probed_in_order_until_one_answers() -> None:
     with StrictProvider(models=("a",)) as one, StrictProvider(models=("b",)) as other:
         bases = {"OLLAMA_HOST": f"http://127.0.0.1:{closed_port()}", "VLLM_BASE_URL": other.url}
-        environ = ELSEWHERE | bases | {"LLAMACPP_BASE_URL": one.url}
+        environ = NO_LOCAL_SERVERS | bases | {"LLAMACPP_BASE_URL": one.url}
         assert choose_model(Settings(), environ).name == "llamacpp/a"
         assert not other.looks
         assert [name.rpartition("/")[2] for name, _ in live_models(environ)] == ["a", "b"]
@@ -194,25 +191,28 @@ def test_servers_are_probed_in_order_until_one_answers() -> None:
 
 def test_a_server_at_0_0_0_0_is_probed_as_local() -> None:
     with StrictProvider(models=("a",)) as server:
-        environ = ELSEWHERE | {"OLLAMA_HOST": f"0.0.0.0:{server.port}"}
+        environ = NO_LOCAL_SERVERS | {"OLLAMA_HOST": f"0.0.0.0:{server.port}"}
         assert choose_model(Settings(), environ).name == "ollama/a"
 
 
 @pytest.mark.parametrize("base", ["http://box:notaport", "http://[::1", ":::"])
 def test_a_server_with_an_invalid_address_is_skipped(base: str) -> None:
-    assert choose_model(Settings(), ELSEWHERE | {"OLLAMA_HOST": base}, or_demo=True).name == "demo"
+    assert (
+        choose_model(Settings(), NO_LOCAL_SERVERS | {"OLLAMA_HOST": base}, or_demo=True).name
+        == "demo"
+    )
 
 
 @pytest.mark.parametrize(
     ("variable", "provider"),
-    [*zip(SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)],
+    [*zip(NO_LOCAL_SERVERS, ("ollama", "lm_studio", "llamacpp", "vllm"), strict=True)],
 )
 @pytest.mark.slow
 def test_each_local_server_gets_one_request_and_only_its_chat_models_are_found(
     variable: str, provider: str
 ) -> None:
     with StrictProvider(models=("nomic-embed-text", "qwen3:8b", "other")) as server:
-        found = [*live_models(ELSEWHERE | {variable: server.url})]
+        found = [*live_models(NO_LOCAL_SERVERS | {variable: server.url})]
         assert found == [(f"{provider}/{name}", server.port) for name in ("qwen3:8b", "other")]
     assert [look.method for look in server.looks] == ["GET"]
 
@@ -254,7 +254,7 @@ def test_responses_of_other_servers_yield_no_models(answer: bytes) -> None:
 
 
 def vllm_environ(server: socket.socket) -> dict[str, str]:
-    return ELSEWHERE | {"VLLM_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}
+    return NO_LOCAL_SERVERS | {"VLLM_BASE_URL": f"http://127.0.0.1:{server.getsockname()[1]}"}
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_choosing_a_model_imports_no_heavy_modules_and_resolves_no_host_names() 
         "sys.addaudithook(guard)\n"
         "from swecli.config.settings import Settings\n"
         "from swecli.llm.choosing import choose_model\n"
-        f"choose_model(Settings(), {ELSEWHERE}, or_demo=True)\n"
+        f"choose_model(Settings(), {NO_LOCAL_SERVERS}, or_demo=True)\n"
         "heavy = ('litellm', 'openai', 'httpx', 'pydantic', 'http.client', 'asyncio', 'ssl')\n"
         "print([m for m in heavy if m in sys.modules])"
     )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.support.local_servers import NO_LOCAL_SERVERS
 from tests.support.shell import script
 from tests.support.terminal import Terminal
 
@@ -53,15 +54,12 @@ class QuestionKind:
             yield terminal
 
 
-# no notification, and no server on this machine
+# no notification
 ENVIRON = {
     "SWECLI_REFLECT_WITH_MODEL": "false",
     "SWECLI_LEARN": "false",
     "SWECLI_NOTIFY": "off",
-    **dict.fromkeys(
-        ("OLLAMA_HOST", "LM_STUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL"),
-        "http://box.test:9/v1",  # an address on another machine is not probed
-    ),
+    **NO_LOCAL_SERVERS,
 }
 QUESTION_KINDS = {
     "permission": QuestionKind(
