@@ -5,4 +5,4 @@ from __future__ import annotations
 from swecli.llm.services import LOCAL
 
 # an address on another machine is not probed
-NO_LOCAL_SERVERS = {service.base_variables[0]: "http://box.test:9/v1" for service in LOCAL}
+NO_LOCAL_SERVERS = {f"{service.name.upper()}_BASE_URL": "http://box.test:9/v1" for service in LOCAL}
