@@ -171,7 +171,7 @@ class Verifier:
         tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in asked)
         usage = Usage(tokens, len(asked) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
-        price = "price unknown" if cost is None else f"about ${cost:.4f}"
+        price = "price not known" if cost is None else f"about ${cost:.4f}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 
