@@ -799,6 +799,6 @@ def test_the_estimate_uses_the_last_three_reviews_and_the_end_reports_the_cost(r
     model = script("../s.json", CALL, END)
     ended = [run("review", "shop", "--no-verify", "-m", model) for _ in range(3)]
     assert " tokens" in ended[-1].err
-    assert "30 tokens, $0.0000" in ended[-1].err
+    assert "30 tokens, $0.00" in ended[-1].err
     planned = run("review", "shop", "--dry-run", "-m", model, "--json").json
     assert planned["estimate"]["basis"] == "the last 3 reviews"

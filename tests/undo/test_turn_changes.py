@@ -68,7 +68,9 @@ async def test_a_turn_after_an_undo_does_not_list_what_the_undone_one_changed() 
         [calls(command("echo y > one.txt")), "done", calls(command("true")), "done"], mode="auto"
     )
     assert listed(await run_turn(runtime, "go on", learn=False))
-    runtime.history.undo(1, ("files", "conversation"), runtime.history.plan(1))
+    history = runtime.history
+    assert history is not None
+    history.undo(1, ("files", "conversation"), history.plan(1))
     runtime.resume(runtime.sessions.session.id)
     assert listed(await run_turn(runtime, "go on", learn=False)) == ()
 
