@@ -52,7 +52,7 @@ class _Sample:
         size = "tokens unknown"
         if reply.usage is not None:
             size = f"{reply.usage.prompt:,} tokens in, {reply.usage.output:,} out"
-        cost = "price unknown" if reply.cost is None else format_dollars(reply.cost)
+        cost = "price not known" if reply.cost is None else format_dollars(reply.cost)
         yield f"{self.name}: {size}, {cost}"
         for call in reply.calls:
             arguments = json.dumps(call.parameters, ensure_ascii=False)

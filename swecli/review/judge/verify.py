@@ -174,7 +174,7 @@ class Verifier:
         tokens += sum(self.examiner.counter.count(self._describe(finding)) for finding in unjudged)
         usage = Usage(tokens, len(unjudged) * _REPLY_TOKENS)
         cost = cost_of(usage, self.model.profile.price)
-        price = "price unknown" if cost is None else f"about {format_dollars(cost)}"
+        price = "price not known" if cost is None else f"about {format_dollars(cost)}"
         sizes = f"{pluralize(len(batches), 'request')}, about {usage.total:,} tokens"
         return claims, f"{pluralize(len(claims), 'finding')} to check: {sizes}, {price}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from swecli.models.counts import format_tokens, pluralize
 from swecli.models.events import Event
-from swecli.models.money import format_dollars
+from swecli.models.money import format_least
 from swecli.models.review_events import (
     Estimate,
     FileCoverage,
@@ -107,7 +107,7 @@ def _describe_progress(event: ReviewProgressed) -> str:
             f"read {coverage.get('read', 0):,} of {coverage.get('total', 0):,} {unit}",
             pluralize(event.findings, "finding"),
             pluralize(event.tokens, "token"),
-            "price not known" if event.cost is None else format_dollars(event.cost),
+            format_least(event.cost, 0),
         ]
     )
 
@@ -118,8 +118,7 @@ def _describe_end(event: ReviewFinished) -> list[str]:
     ]
     if event.end in _STOPS:
         counts.append(_STOPS[event.end])
-    cost = "price unknown" if event.cost is None else format_dollars(event.cost)
-    expense = f"{format_tokens(event.usage.total)} tokens, {cost}"
+    expense = f"{format_tokens(event.usage.total)} tokens, {format_least(event.cost, 0)}"
     return [" · ".join(counts), format_coverage(event), expense]
 
 

@@ -35,7 +35,7 @@ ODD = Finding(
     [
         (ReviewStarted("R-1", "shop", 3, 20, checks=1), "Reviewing shop (R-1) · 3 files · 1 check"),
         (ReviewStarted("R-1", "shop", 3, 20, 12), "Reviewing shop (R-1) · 3 files · continued"),
-        (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "4 findings · 1,234 tokens · cost"),
+        (ReviewProgressed(2, 20, 1, 3, 4, 1_234, None), "4 findings · 1,234 tokens · price not known"),
         (FindingsAccumulated(1, 1, 1, (ODD,)), "(medium) bad [bold] words · open, unverified · not in its file"),
         (LoopWindowApplied(6, 5, 11), "keeping the last 11 messages (5 older ones left out); findings stay"),
         (ReviewFinished(3, 2, 6, {"A": 2}, "R-1", "interrupted"), "2 findings · interrupted"),
