@@ -218,7 +218,7 @@ def test_an_interrupted_turn_is_reported_as_stored(code: int) -> None:
     out, err = write_events("text", [*BEGUN, TextDelta("half an ans")], code)
     assert (out, err) == (
         "",
-        "swecli: Interrupted.  Everything so far is stored; continue with -c.\n",
+        "swecli: Interrupted.  Everything so far is stored; continue with -p -c.\n",
     )
     result = json.loads(write_events("json", [*BEGUN, TextDelta("half an ans")], code)[0])
     assert (result["subtype"], result["is_error"], result["session_id"]) == (

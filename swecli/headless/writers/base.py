@@ -32,13 +32,16 @@ _COST_DIGITS = 8  # of dollars: a token costs more, and a sum of floats ends in 
 _STOP_MESSAGES = {  # what happened and what to do, by the reason of the end
     "max_turns": (
         "The turn reached its limit of requests.",
-        "Raise --max-turns, or continue with -c.",
+        "Raise --max-turns, or continue with -p -c.",
     ),
-    "max_budget": ("The turn reached its budget.", "Raise --max-budget-usd, or continue with -c."),
+    "max_budget": (
+        "The turn reached its budget.",
+        "Raise --max-budget-usd, or continue with -p -c.",
+    ),
     "loop": ("The model repeated the same calls.", "Rephrase the request, or add what is missing."),
     "length": (
         "The answer was cut off at its maximum length.",
-        "Raise max_tokens, or continue with -c.",
+        "Raise max_tokens, or continue with -p -c.",
     ),
     "refusal": (
         "The model refused to answer.",
@@ -185,7 +188,7 @@ class Writer:
             unknown = (f"Stopped: {finished.reason}.", "")
             self._write_error(*_STOP_MESSAGES.get(finished.reason, unknown))
         elif exit_code in _INTERRUPTED:
-            self._write_error("Interrupted.", "Everything so far is stored; continue with -c.")
+            self._write_error("Interrupted.", "Everything so far is stored; continue with -p -c.")
 
     def answer(self, exit_code: int) -> str:
         """Return what stdout gets at the end of a turn: the last answer as text, safe for a terminal, or ""."""
