@@ -161,20 +161,14 @@ def test_a_pipe_that_nobody_closes_is_not_waited_for_if_there_is_a_prompt() -> N
 def test_a_pipe_that_stays_open_behind_its_first_bytes_is_waited_for_with_a_notice(
     is_needed: bool,
 ) -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b"first ")
     lines: list[str] = []
-
-    def say(line: str) -> None:
-        lines.append(line)
-        os.write(writing, b"last")
-        os.close(writing)
-
-    assert read_piped(reading, say, is_needed=is_needed, patience=0.1) == "first last"
-    os.close(reading)
-    assert lines == [
-        "swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"
-    ]
+    script = "printf 'first '; sleep 0.5; printf last"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE) as slow:
+        assert slow.stdout is not None
+        descriptor = slow.stdout.fileno()
+        text = read_piped(descriptor, lines.append, is_needed=is_needed, patience=0.1)
+    assert text == "first last"
+    assert "swecli: Waiting for the piped input to end." in lines[-1]
 
 
 def test_what_a_program_of_a_pipeline_writes_late_is_waited_for() -> None:
