@@ -65,7 +65,7 @@ def test_the_beginning_of_a_sequence_does_not_take_keys_for_ever(
     now = 100.0
     monkeypatch.setattr("swecli.repl.input.key_stream.time.monotonic", lambda: now)
     stream = KeyStream()
-    typed = []
+    typed: list[str | KeyPress] = []
     for key in ("\x1b]10;rgb:ff", "a", "b", "c", "d"):
         typed += stream.feed(stream.join(key))
         typed += stream.flush()
