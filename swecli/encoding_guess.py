@@ -20,8 +20,8 @@ _LEAD = 40  # bytes before the first of these in a long line
 _SIGNS = "\xa0°©«»“”‘’–—…§€£±µ×²³½·•®™"  # in texts of any language
 _INSIDE_WORDS = "’·"
 
-# How likely a character is in a text of a language. `lab/encodings/measure.py` counts how many messages of programs in
-# 28 languages are read right with these, and with half and twice of each.
+# How likely a character is in a text of a language. `lab/encodings/measure.py` counts how many messages of programs are
+# read right with these, in 28 languages, and with half and twice of each.
 _ASCII = math.log(1 / 64)
 _SIGN = math.log(0.02 / len(_SIGNS))
 _STRANGE = math.log(1e-6)

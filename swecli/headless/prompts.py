@@ -17,6 +17,7 @@ from swecli.values import dataclass
 MAX_BYTES = 10_000_000  # of piped input, or of one line of it
 PATIENCE = 3.0  # seconds without a byte: then the wait is reported, or ends if there is a prompt
 _PIPELINE_PATIENCE = 20.0  # the same where a program of a pipeline may still work before it writes
+_WAITING = "swecli: Waiting for the piped input to end.  (To run without any: </dev/null)"
 _LINE_HINT = 'Write lines like {"type": "user", "text": "list files"}.'
 
 
@@ -41,9 +42,10 @@ def read_piped(
     max_bytes: int = MAX_BYTES,
     patience: float = PATIENCE,
 ) -> str:
-    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. Without a byte for `patience` seconds `warn` gets a line. It
-    is waited for only if it is needed, for there is no other prompt: who starts this program may have left a pipe open
-    that nobody writes to. Raises BadInput if the input cannot be read or is longer than `max_bytes`."""
+    """Read stdin to its end; invalid UTF-8 becomes U+FFFD. After `patience` seconds without a byte `warn` gets a line,
+    once. The first byte is waited for only if it is needed, for there is no other prompt: who starts this program may
+    have left a pipe open that nobody writes to. Behind it more may come, which must not be missing. Raises BadInput if
+    the input cannot be read or is longer than `max_bytes`."""
     pieces = []
     length = 0
     try:
@@ -57,7 +59,8 @@ def read_piped(
                 )
                 return ""
         elif is_silent:
-            warn("swecli: Waiting for the piped input to end.  (To run without any: </dev/null)")
+            warn(_WAITING)
+        has_warned = is_silent
         while piece := _read_some(descriptor):
             pieces.append(piece)
             length += len(piece)
@@ -65,6 +68,9 @@ def read_piped(
                 raise BadInput(
                     f"The piped input is longer than {max_bytes:,} bytes.", "Name a file instead."
                 )
+            if not has_warned and not select.select([descriptor], [], [], patience)[0]:
+                has_warned = True
+                warn(_WAITING)
     except OSError as error:
         raise BadInput(f"The piped input cannot be read: {error.strerror}.") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()

@@ -120,9 +120,11 @@ class _FailedRequest:
             return self._permanent("withheld the answer", "Rephrase the request.")
         if self.status == 407:
             end = f": {self.words}" if self.words else "."
+            address = self.endpoint.address
+            variables = " and ".join(_proxy_variables(address)) or "HTTPS_PROXY"
             return ProviderError(
-                f"The proxy between here and {self.endpoint.address} wants a login (407){end}",
-                "Put its user and password into HTTPS_PROXY (http://user:password@host:port).",
+                f"The proxy between here and {address} wants a login (407){end}",
+                f"Put its user and password into {variables} (http://user:password@host:port).",
                 status=407,
             )
         is_about_key = self.status == 400 and re.search("api[_ ]key", self.words, re.IGNORECASE)

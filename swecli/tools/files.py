@@ -19,6 +19,7 @@ _MAX_BYTES = 10_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_VOUCHING = ("security.capability", "security.ima", "security.evm", "trusted.")
 _NOT_REGULAR = " is not a regular file (a pipe, socket or device). It is not opened."
 _PATH_CHANGED = ": a folder or link in its path has changed. It is not followed."
 _ERRORS = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: _PATH_CHANGED, errno.ENOTDIR: _PATH_CHANGED}
@@ -53,6 +54,8 @@ def write_atomic(
         temporary = f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
         try:
             _write(folder, temporary, data, status)
+            if status is not None:
+                copy_attributes(folder, path.name, temporary)
             _check(root, path, folder, expected)  # again, right before the rename
             os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
@@ -112,6 +115,27 @@ def _write(folder: int, name: str, data: bytes, old: os.stat_result | None) -> N
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def copy_attributes(folder: int, name: str, new_name: str) -> None:
+    """Give the new version of a file the extended attributes of the old one: access control lists, labels and notes.
+    Those that vouch for the content go, as they do when it is written in place."""
+    if not hasattr(os, "listxattr"):  # Linux only
+        return
+    with suppress(OSError), _opened(name, folder) as old, _opened(new_name, folder) as new:
+        for attribute in os.listxattr(old):
+            if not attribute.startswith(_VOUCHING):
+                with suppress(OSError):  # another program's, or of another file system
+                    os.setxattr(new, attribute, os.getxattr(old, attribute))
+
+
+@contextmanager
+def _opened(name: str, folder: int) -> Iterator[int]:
+    handle = os.open(name, _FILE, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _overwrite(folder: int, path: Path, data: bytes) -> None:

@@ -163,6 +163,7 @@ def read_state(
         "--porcelain=v2",
         "--branch",
         "--no-renames",
+        "--untracked-files=normal",  # whatever status.showUntrackedFiles is: "clean" would not be true
         "-z",
         "--ignore-submodules=dirty",
     )

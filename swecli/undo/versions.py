@@ -17,7 +17,7 @@ from pathlib import Path
 from swecli.folders import list_entries, make_folders, walk
 from swecli.store.undo_records import FileState
 from swecli.tools.base import ToolError
-from swecli.tools.files import all_names_below, write_in_place
+from swecli.tools.files import all_names_below, copy_attributes, write_in_place
 from swecli.tools.searching import files_below
 
 _MAX_FILES = 50_000  # of one scan
@@ -342,10 +342,19 @@ def _replace_file(path: Path, data: bytes, mode: int, root: Path | None = None) 
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 os.fchmod(handle, stat.S_IMODE(mode))
+            _copy_attributes(path, temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _copy_attributes(path: Path, temporary: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        copy_attributes(folder, path.name, temporary.name)
+    finally:
+        os.close(folder)
 
 
 def _has_other_names(path: Path, root: Path) -> bool:

@@ -157,6 +157,20 @@ def test_a_pipe_that_nobody_closes_is_not_waited_for_if_there_is_a_prompt() -> N
     ]
 
 
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_pipe_that_stays_open_behind_its_first_bytes_is_waited_for_with_a_notice(
+    is_needed: bool,
+) -> None:
+    lines: list[str] = []
+    script = "printf 'first '; sleep 0.5; printf last"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE) as slow:
+        assert slow.stdout is not None
+        descriptor = slow.stdout.fileno()
+        text = read_piped(descriptor, lines.append, is_needed=is_needed, patience=0.1)
+    assert text == "first last"
+    assert "swecli: Waiting for the piped input to end." in lines[-1]
+
+
 def test_what_a_program_of_a_pipeline_writes_late_is_waited_for() -> None:
     slow = subprocess.Popen(["sh", "-c", "sleep 0.5; echo late"], stdout=subprocess.PIPE)
     with slow:

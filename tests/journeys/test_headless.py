@@ -388,6 +388,18 @@ def test_an_answer_that_cannot_be_written_is_reported_as_an_error(style: str) ->
     assert "talk" in shown.stdout
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("stderr", ["/dev/full", ">(true)"])
+def test_an_answer_is_not_lost_with_the_notes_on_stderr(stderr: str) -> None:
+    call = {"calls": [{"name": "no_such_tool", "arguments": {}}]}
+    words = {"S": " ".join(COMMAND), "M": script("s.json", call, "Fine.")}
+    line = f'$S -p talk -m "$M" 2> {stderr}'
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env=environment(words), check=False
+    )
+    assert done.stdout == "Fine.\n"
+
+
 # --- folders without permissions
 
 

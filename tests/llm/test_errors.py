@@ -187,6 +187,14 @@ def test_a_hint_names_what_can_help(
     assert "BEDROCK_API_KEY" not in f"{error.message} {error.hint}"
 
 
+def test_the_hint_for_a_login_of_a_proxy_names_the_variable_that_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("all_proxy", "http://proxy.example:3128")
+    at = resolve("openai/gpt-4.1", {"OPENAI_API_KEY": "k"})
+    assert "into all_proxy (" in error_for_response(407, {}, "", at).hint
+
+
 def test_a_context_overflow_wrapped_twice_by_a_gateway_is_detected() -> None:
     inner = json.dumps(
         {"error": {"message": "This model's maximum context length is 40960 tokens."}}

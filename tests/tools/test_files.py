@@ -93,6 +93,18 @@ def test_writing_a_hard_link_does_not_change_the_other_file(root: Path) -> None:
     assert other.read_bytes() == b"one"
 
 
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux only")
+def test_the_extended_attributes_of_a_file_are_kept(root: Path) -> None:
+    file = root / "f"
+    file.write_bytes(b"one")
+    try:
+        os.setxattr(file, "user.note", b"mine")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    write_atomic(root, file, b"two", digest(b"one"))
+    assert os.getxattr(file, "user.note") == b"mine"
+
+
 def test_a_file_over_the_limit_is_refused_with_its_size(root: Path) -> None:
     (root / "f").write_bytes(b"x" * 11)
     with pytest.raises(ToolError, match="too large .11 bytes"):

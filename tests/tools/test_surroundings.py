@@ -6,6 +6,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from swecli.tools.surroundings import Surroundings
 
 
@@ -61,6 +63,16 @@ def test_an_operation_that_has_stopped_is_named_with_its_conflicts(tmp_path: Pat
     with suppress(subprocess.CalledProcessError):
         git(tmp_path, "rebase", "main")
     assert read(Surroundings(tmp_path))["Git status"].startswith("a rebase of topic waits")
+
+
+@pytest.mark.parametrize("shown", ["no", "normal", "all"])
+def test_new_files_are_counted_whatever_git_is_set_to_show(tmp_path: Path, shown: str) -> None:
+    git(tmp_path, "init")
+    git(tmp_path, "config", "status.showUntrackedFiles", shown)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a.txt").touch()
+    (tmp_path / "new" / "b.txt").touch()
+    assert read(Surroundings(tmp_path))["Git status"] == "1 changed or new files"
 
 
 def test_what_was_read_ahead_is_told_once_and_then_read_again(tmp_path: Path) -> None:

@@ -130,6 +130,21 @@ def test_a_file_name_that_is_not_utf8_is_scanned_like_any_other(versions: FileVe
     assert versions.notices == []
 
 
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux only")
+def test_a_restored_file_keeps_its_extended_attributes(versions: FileVersions) -> None:
+    file = Path("f").absolute()
+    file.write_text("one")
+    try:
+        os.setxattr(file, "user.note", b"mine")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    before = versions.scan()[str(file)]
+    file.write_text("two")
+    versions.restore(file, before)
+    assert file.read_text() == "one"
+    assert os.getxattr(file, "user.note") == b"mine"
+
+
 async def test_undo_restores_a_file_changed_by_an_interrupted_command() -> None:
     Path("a").write_text("before")
     run = calls(("run_command", {"command": "echo turn > a; sleep 60"}))

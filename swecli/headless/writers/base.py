@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
+from contextlib import suppress
 from dataclasses import asdict, field
 from typing import Any, TextIO
 
@@ -230,11 +231,13 @@ class Writer:
             raise SwecliError(f"The answer cannot be written: {error.strerror}.", where) from error
 
     def note(self, text: str) -> None:
-        """Write one line to stderr."""
-        self._err.write(one_line(text, LONGEST_ERROR) + "\n")
+        """Write one line to stderr. That it cannot be written, as on a full disk, does not cost the answer."""
+        with suppress(OSError):
+            self._err.write(one_line(text, LONGEST_ERROR) + "\n")
 
     def _write_error(self, message: str, hint: str) -> None:
-        self._err.write(complaint(message, hint) + "\n")
+        with suppress(OSError):
+            self._err.write(complaint(message, hint) + "\n")
 
 
 def _describe(event: Event) -> str:

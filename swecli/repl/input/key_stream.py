@@ -89,8 +89,8 @@ class KeyStream:
         yield from self._feed_text(data[position:])
 
     def flush(self) -> Iterator[str | KeyPress]:
-        """Yield what was kept, as nothing has followed it: but for the beginning of what is no key. On a slow
-        connection the rest comes later. Only the rest of a terminal's reply is waited for longer."""
+        """Yield what was kept, as nothing has followed it: but for the beginning of what is no key. Its rest may come
+        later, on a slow connection."""
         yield from self._end_burst()
         if len(self._unfinished) <= _ALT_LENGTH:
             yield self._unfinished

@@ -66,7 +66,7 @@ def test_the_beginning_of_a_sequence_does_not_take_keys_for_ever(
     now = 100.0
     monkeypatch.setattr("swecli.repl.input.key_stream.time.monotonic", lambda: now)
     stream = KeyStream()
-    keys: list[object] = []
+    keys: list[str | KeyPress] = []
     for key in ("\x1b]10;rgb:ff", "a", "b", "c", "d"):
         keys += stream.feed(stream.join(key))
         keys += stream.flush()
