@@ -90,8 +90,9 @@ def _format_value(value: Any) -> str:
     return str(value)
 
 
-async def try_model(start: Start, name: str) -> ActionResult:
-    """Send a model one small request with a tool. Raises ModelNotFound, AuthFailed, ProviderError."""
+async def try_model(start: Start, name: str, prefix: str) -> ActionResult:
+    """Send a model one small request with a tool; `prefix` begins commands where this one was typed. Raises
+    ModelNotFound, AuthFailed, ProviderError."""
     model = make_model(name, start.settings, start.environ)
     notices: list[str] = []
     reply, seconds = await _ask_once(model, notices)
@@ -110,7 +111,7 @@ async def try_model(start: Start, name: str) -> ActionResult:
         f"{seconds:.1f} s · {_format_value(prompt_tokens)} tokens in · cost {format_dollars(reply.cost)}",
     ]
     lines += [f"learned: {field} = {value}" for field, value in learned.items()]
-    lines.append(f"swecli models show {model.name} lists what is known about it.")
+    lines.append(f"{prefix}models show {model.name} lists what is known about it.")
     facts = {
         "model": model.name,
         "answer": answer,
@@ -173,8 +174,9 @@ def _name_models(word: str, names: tuple[str, ...]) -> list[str]:
     return [f"{word}: {', '.join(names[:_MAX_NAMES])}{more}"]
 
 
-def list_usable(start: Start) -> ActionResult:
-    """List the models that can be used here, and what each needs; local servers are asked for theirs."""
+def list_usable(start: Start, prefix: str) -> ActionResult:
+    """List the models that can be used here, and what each needs; local servers are asked for theirs. `prefix` begins
+    commands where this one was typed."""
     settings = start.settings
     environ = start.environ
     choice = choose_model(settings, environ, or_demo=True)
@@ -193,7 +195,7 @@ def list_usable(start: Start) -> ActionResult:
     lines = (
         "",
         f"In this folder swecli would use {choice.name}: {choice.reason}.",
-        "Any other litellm model works with -m; `swecli models WORD` lists those that are known.",
+        f"Any other litellm model works with -m; `{prefix}models WORD` lists those that are known.",
     )
     value = {"chosen": choice.name, "why": choice.reason, "models": plain}
     return ActionResult(value, lines, ("model", "key", "state", "address from"), tuple(rows))

@@ -27,7 +27,7 @@ async def list_(start: Start, invocation: Invocation) -> ActionResult:
     # in a thread: tables are read, and local servers asked, while a screen is drawn
     if invocation.words:
         return await asyncio.to_thread(search_known, start.environ, invocation.text)
-    return await asyncio.to_thread(list_usable, start)
+    return await asyncio.to_thread(list_usable, start, invocation.prefix)
 
 
 @Action(Need.SETTINGS, _NAME, during_turn=True)
@@ -45,7 +45,7 @@ async def test(start: Start, invocation: Invocation) -> ActionResult:
     # late: as above
     from swecli.actions.models import try_model
 
-    return await try_model(start, _required_name(invocation))
+    return await try_model(start, _required_name(invocation), invocation.prefix)
 
 
 @Action(Need.SETTINGS, in_session=False)

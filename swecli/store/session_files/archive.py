@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import sqlmodel
@@ -201,6 +202,16 @@ def _copy_bullets(db: sqlmodel.Session, source_id: str, target_id: str) -> None:
             db.add(EvidenceRow(**item.model_dump(exclude={"id"}) | owner))
 
 
+def _unused_title(db: sqlmodel.Session, title: str) -> str:
+    """Return the title of a copy, with a number if an earlier copy has it: a session is found by its title."""
+    copies = (f"{title} (fork{number})" for number in ("", *(f" {n}" for n in count(2))))
+    return next(
+        copy
+        for copy in copies
+        if db.exec(select(SessionRow.id).where(SessionRow.title == copy)).first() is None
+    )
+
+
 def _changes_without_contents(
     db: sqlmodel.Session, original: str, copy: str, last: int
 ) -> Iterator[LastingChangeRow]:
@@ -251,7 +262,7 @@ class SessionArchive:
             copy.id = uuid7()
             copy.parent_id = original.id
             if original.title:
-                copy.title = f"{original.title} (fork)"
+                copy.title = _unused_title(db, original.title)
             copy.interactions = last
             copy.messages = len(archive["messages"])
             copy.cost = 0.0

@@ -54,6 +54,15 @@ def test_a_fork_continues_independently_of_the_original(manager: SessionManager)
     assert manager.database.check() == []
 
 
+def test_each_fork_of_a_session_has_a_title_of_its_own(manager: SessionManager) -> None:
+    first = store_session(manager)
+    titles = []
+    for _ in range(3):
+        manager.resume(first, "/p")
+        titles.append(manager.fork().title)
+    assert titles == ["main (fork)", "main (fork 2)", "main (fork 3)"]
+
+
 def ends(session: Session) -> list[object]:
     """Return the jobs whose end each message tells, and how its calls ended."""
     return [

@@ -115,3 +115,11 @@ async def test_model_fast_sets_the_model_that_condenses_and_verifies(
     with pytest.raises(SwecliError):
         await ctx.type("/model fast nosuch/thing")
     assert runtime.agent.condense_model.name == "demo"
+
+
+async def test_the_list_of_models_names_the_command_that_can_be_typed_here(
+    ctx: ScriptedContext,
+) -> None:
+    printed = await ctx.type("/models")
+    assert "`/models WORD`" in printed
+    assert "swecli models" not in printed
