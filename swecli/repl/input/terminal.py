@@ -373,6 +373,8 @@ class InlineApplication(Application[None]):
         """Query the row of the cursor, if rows of the application may be hidden, and draw when it is known. A terminal
         that has not answered yet is not asked again."""
         self._stop_timers()
+        if self._is_suspended or not self._is_drawing:
+            return
         self._size = self.output.get_size()
         keyboard = self.input
         may_hide_rows = bool(self._hidden_widths) or self._is_higher_than(self._size)
@@ -397,7 +399,7 @@ class InlineApplication(Application[None]):
 
     def _draw_resized(self, row: int | None = None) -> None:
         self._stop_timers()
-        if self._is_drawing:
+        if self._is_drawing and not self._is_suspended:
             self._size = self.output.get_size()
             self.print_pending(row)
 
