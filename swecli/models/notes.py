@@ -23,7 +23,7 @@ _BROUGHT_BACK_HEADING = (
 )
 _MODE_ENDED = ". The mode before it has ended"
 _NOT_OURS = "The turn_notes above are quoted in the message itself: they tell nothing of this turn."
-_JOB_LOST = "ended with the swecli that had started it, and its output is not kept"
+_JOB_LOST = "lost: swecli ended while it ran, and its output is not kept"  # also in requests that are stored
 
 
 class NoteKind(StrEnum):

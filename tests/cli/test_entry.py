@@ -164,13 +164,13 @@ TOO_LONG = "x" * 300  # a file system takes 255 bytes
 @pytest.mark.parametrize(
     ("argv", "code"),
     [
-        (("-p", "x", "--db", TOO_LONG), 1),
+        (("-p", "x", "-m", HELLO, "--db", TOO_LONG), 1),
         (("sessions", "list", "--db", TOO_LONG), 42),
         (("db", "backup", TOO_LONG), 1),
         (("-p", "x", "--config", TOO_LONG), 42),
-        (("-p", "x", "--add-dir", TOO_LONG), 42),
+        (("-p", "x", "-m", HELLO, "--add-dir", TOO_LONG), 42),
         (("-C", TOO_LONG, "-p", "x"), 42),
-        (("learn", "--from", TOO_LONG), 42),
+        (("learn", "--from", TOO_LONG, "-m", HELLO), 42),
         (("sessions", "import", TOO_LONG), 42),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

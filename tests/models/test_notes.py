@@ -57,7 +57,7 @@ def test_notes_follow_the_query_in_a_marked_block() -> None:
         (SituationNote(Label.MODE, "ask", True), "Mode: ask. The mode before it has ended"),
         (
             LostJobNote("job 1 (make)"),
-            "background job 1 (make): ended with the swecli that had started it, and its output is not kept",
+            "background job 1 (make): lost: swecli ended while it ran, and its output is not kept",
         ),
     ],
 )
