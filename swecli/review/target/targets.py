@@ -283,22 +283,54 @@ def _filter_files(
     """Return the target with the files that can be reviewed, read from the work tree if that contains exactly the files
     of its commit. `given_paths` are paths that the user gave one by one, which no rule skips, and None for diffs. A
     diff without a change passes. Raises BadInput when no file is left of paths, or of a merge in conflict."""
-    if given_paths is None and not diffs:
+    is_diff = given_paths is None
+    if is_diff and not diffs:
         note = f"There is nothing to review in {target.label}. {TARGET_HINT}"
         return replace(
             target, notes=(note,), commit="", sources=project_sources(ctx.root, ctx.barrier)
         )
-    base = target.base if given_paths is None else "HEAD"
-    attributes: dict[str, dict[str, str]] = {}
-    if base:  # of the base, so that a change cannot hide itself; without a repository or that commit there are none
+    base = target.base if is_diff else "HEAD"
+    # of the base, so that a change cannot hide itself
+    attributes = _attributes_at(ctx, base, diffs)
+    target = _with_sources(ctx, target, diffs)
+    target = replace(target, include=(*ctx.include, *(given_paths or ())))
+    sorted_files = _sort_files(target, diffs, attributes)
+    notes = [*target.notes, *sorted_files.notes]
+    if not sorted_files.reviewed and (notes or not is_diff):
+        # a diff without code to read is reviewed, and passes
+        reason = format_skips(sorted_files.skips) or "; ".join(notes) or "no files are there"
+        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
+    changed_files = sorted_files.reviewed if is_diff else {}
+    if base and is_diff:
+        target.sources.base = Snapshot(partial(_check_out, ctx, base))
+    target.sources.before = {
+        path: diff.before(target.sources.get(path).lines)
+        for path, diff in changed_files.items()
+        if diff.hunks
+    }
+    return replace(
+        target,
+        files=tuple(sorted_files.reviewed),
+        diffs=changed_files,
+        notes=(*notes, *_name_unread(sorted_files.skips)),
+        skips=tuple(sorted_files.skips),
+        deleted=tuple(diff.path for diff in diffs if diff.status == "deleted"),
+    )
+
+
+def _attributes_at(
+    ctx: _Context, base: str, diffs: Iterable[FileDiff]
+) -> dict[str, dict[str, str]]:
+    """Return git's attributes of each file at a commit; {} without a repository or that commit."""
+    if base:
         with suppress(BadInput):
-            attributes = read_attributes(
-                ctx.root, base, ATTRIBUTES, [diff.path for diff in diffs], ctx.environ
-            )
-    reviewed: dict[str, FileDiff] = {}
-    notes = list(target.notes)
-    skips: list[SkippedFile] = []
-    include = (*ctx.include, *(given_paths or ()))
+            paths = [diff.path for diff in diffs]
+            return read_attributes(ctx.root, base, ATTRIBUTES, paths, ctx.environ)
+    return {}
+
+
+def _with_sources(ctx: _Context, target: Target, diffs: Sequence[FileDiff]) -> Target:
+    """Return the target with the place that its files are read from: the work tree if it has them, else a snapshot."""
     commit = target.commit
     if commit and _has_checked_out(ctx, commit, diffs):
         commit = ""
@@ -306,42 +338,44 @@ def _filter_files(
     is_elsewhere = target.is_staged and ctx.git("diff", "--name-only", "--")
     is_snapshot = bool(commit or is_elsewhere)
     sources = _take_snapshot(ctx, commit) if is_snapshot else project_sources(ctx.root, ctx.barrier)
-    target = replace(target, include=include, commit=commit, sources=sources)
+    return replace(target, commit=commit, sources=sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _SortedFiles:
+    """The files of a target: those to read, by path, those that a rule leaves out, and lines about others."""
+
+    reviewed: dict[str, FileDiff]
+    skips: list[SkippedFile]
+    notes: list[str]
+
+
+def _sort_files(
+    target: Target, diffs: Sequence[FileDiff], attributes: Mapping[str, dict[str, str]]
+) -> _SortedFiles:
+    files = _SortedFiles({}, [], [])
     present = {diff.path for diff in diffs if diff.status != "deleted"}
     for diff in diffs:
         if diff.status == "deleted" and diff.path in present:
             continue  # git shows a file that became a link twice
         if diff.status == "conflict":
-            notes.append(f"{diff.path} has merge conflicts: resolve them first")
-        elif rule := skip_rule(diff, sources, attributes.get(diff.path, {}), include):
-            skips.append(SkippedFile(diff.path, rule))
+            files.notes.append(f"{diff.path} has merge conflicts: resolve them first")
+            continue
+        rule = skip_rule(diff, target.sources, attributes.get(diff.path, {}), target.include)
+        if rule:
+            files.skips.append(SkippedFile(diff.path, rule))
         else:
-            reviewed[diff.path] = diff
-    if not reviewed and (given_paths is not None or notes):
-        # a diff without code to read is reviewed, and passes
-        reason = format_skips(skips) or "; ".join(notes) or "no files are there"
-        raise BadInput(f"There is nothing to review in {target.label}: {reason}.", TARGET_HINT)
-    changed_files = reviewed if given_paths is None else {}
-    if base and given_paths is None:
-        sources.base = Snapshot(partial(_check_out, ctx, base))
-    sources.before = {
-        path: diff.before(sources.get(path).lines)
-        for path, diff in changed_files.items()
-        if diff.hunks
-    }
+            files.reviewed[diff.path] = diff
+    return files
+
+
+def _name_unread(skips: Iterable[SkippedFile]) -> list[str]:
+    """Return a line with the deleted files, none if there are none."""
     unread = [skip.path for skip in skips if skip.rule == "deleted"]
-    if unread:
-        more = f" and {len(unread) - _MAX_NAMED} more" if len(unread) > _MAX_NAMED else ""
-        notes.append(f"deleted, without a text to read: {', '.join(unread[:_MAX_NAMED])}{more}")
-    deleted = tuple(diff.path for diff in diffs if diff.status == "deleted")
-    return replace(
-        target,
-        files=tuple(reviewed),
-        diffs=changed_files,
-        notes=tuple(notes),
-        skips=tuple(skips),
-        deleted=deleted,
-    )
+    if not unread:
+        return []
+    more = f" and {len(unread) - _MAX_NAMED} more" if len(unread) > _MAX_NAMED else ""
+    return [f"deleted, without a text to read: {', '.join(unread[:_MAX_NAMED])}{more}"]
 
 
 def _has_checked_out(ctx: _Context, commit: str, diffs: Iterable[FileDiff]) -> bool:
