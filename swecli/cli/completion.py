@@ -89,40 +89,65 @@ offer(
 def _complete(words: list[str]) -> Iterator[tuple[str, str]]:
     """Yield completions of the last word after `swecli`, with descriptions; none where a file or other value fits."""
     *before, prefix = words
+    fitting = _after(before, is_option=prefix.startswith("-"))
+    return ((word, text) for word, text in fitting if word.startswith(prefix))
+
+
+def _after(before: list[str], *, is_option: bool) -> Iterator[tuple[str, str]]:
+    """Yield the words that fit after others, options or anything else."""
+    parser = _parser_for(before)
+    flag = parser._option_string_actions.get(before[-1]) if before else None
+    if flag is not None and flag.nargs != 0:
+        yield from _values_of(flag)
+        return
+    if is_option:
+        yield from _options_of(parser)
+        return
+    if not before:
+        yield from ((name, "") for name in SUBCOMMANDS)
+    yield from _settings_after(before)
+    for name, action_parser in _action_parsers(parser).items():
+        yield name, action_parser.description or ""
+    for argument in parser._actions:
+        if argument.metavar == SESSION_NAME and not argument.option_strings:
+            yield from _sessions()
+
+
+def _parser_for(before: list[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command that the words name, as far as they do."""
     parser: argparse.ArgumentParser = Parser.for_run()
     if before and before[0] in SUBCOMMANDS:
         parser = Parser.for_subcommand(before[0])
-    elif not before:
-        yield from ((name, "") for name in SUBCOMMANDS if name.startswith(prefix))
     for word in before:
         parser = _action_parsers(parser).get(word, parser)
-    flag = parser._option_string_actions.get(before[-1]) if before else None
-    if flag is not None and flag.nargs != 0:
-        if flag.metavar == SESSION_NAME:
-            yield from _complete_sessions(prefix)
-        yield from ((value, "") for value in _values_of(flag) if value.startswith(prefix))
-        return
-    if before in (["config", "get"], ["config", "set"]):
-        for name, setting in SETTINGS.items():
-            if name.startswith(prefix):
-                yield name, setting.doc
-    if before[:2] == ["config", "set"] and len(before) == 3 and before[2] in SETTINGS:
-        values = SETTINGS[before[2]].choices
-        yield from ((value, "") for value in values if value.startswith(prefix))
-    for name, action_parser in _action_parsers(parser).items():
-        if name.startswith(prefix):
-            yield name, action_parser.description or ""
+    return parser
+
+
+def _options_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
     for argument in parser._actions:
-        names_session = argument.metavar == SESSION_NAME and not argument.option_strings
-        if names_session and prefix[:1] != "-":
-            yield from _complete_sessions(prefix)
-        for name in argument.option_strings if prefix.startswith("-") else ():
-            if name.startswith(prefix) and name.startswith("--"):
+        for name in argument.option_strings:
+            if name.startswith("--"):
                 yield name, " ".join((argument.help or "").replace("%%", "%").split())
 
 
-def _values_of(flag: argparse.Action) -> list[str]:
-    """Return the values of a flag, [] if they are not known here, as of one that takes a file or a session."""
+def _settings_after(before: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the settings, and the values of one, for `swecli config`."""
+    match before:
+        case ["config", "get" | "set"]:
+            yield from ((name, setting.doc) for name, setting in SETTINGS.items())
+        case ["config", "set", name] if name in SETTINGS:
+            yield from ((value, "") for value in SETTINGS[name].choices)
+
+
+def _values_of(flag: argparse.Action) -> Iterator[tuple[str, str]]:
+    """Yield the values of a flag, none if they are not known here, as of one that takes a file."""
+    if flag.metavar == SESSION_NAME:
+        yield from _sessions()
+    yield from ((value, "") for value in _words_of(flag))
+
+
+def _words_of(flag: argparse.Action) -> list[str]:
+    """Return the words that a flag takes, [] if it takes others."""
     if flag.dest == "mode":
         return list(MODES)
     if flag.dest == "model":
@@ -135,7 +160,7 @@ def _values_of(flag: argparse.Action) -> list[str]:
     return [str(choice) for choice in flag.choices or ()]
 
 
-def _complete_sessions(prefix: str) -> Iterator[tuple[str, str]]:
+def _sessions() -> Iterator[tuple[str, str]]:
     """Yield the ids of the newest sessions, with their titles; none if there is no database that can be read."""
     # late: only where a session fits
     from swecli.cli.subcommands import open_sessions
@@ -146,8 +171,7 @@ def _complete_sessions(prefix: str) -> Iterator[tuple[str, str]]:
     except SwecliError:
         return
     for session in newest:
-        if session.id.startswith(prefix):
-            yield session.id, session.shown_title
+        yield session.id, session.shown_title
 
 
 def _action_parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -122,4 +122,4 @@ def test_zsh_completes_on_tab(tmp_path: Path) -> None:
         terminal.keys("\x15swecli config set mode ed\t")
         terminal.wait("^> swecli config set mode edits *$")
         terminal.keys("\x15swecli sessions \t")
-        terminal.wait(r"^search +-- Find words in all conversations\.")
+        terminal.wait(r"^search +-- Search all sessions, newest first\.")
