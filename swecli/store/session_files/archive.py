@@ -204,12 +204,12 @@ def _copy_bullets(db: sqlmodel.Session, source_id: str, target_id: str) -> None:
 
 def _unused_title(db: sqlmodel.Session, title: str) -> str:
     """Return the title of a copy, with a number if an earlier copy has it: a session is found by its title."""
-    copies = (f"{title} (fork{number})" for number in ("", *(f" {n}" for n in count(2))))
-    return next(
-        copy
-        for copy in copies
-        if db.exec(select(SessionRow.id).where(SessionRow.title == copy)).first() is None
-    )
+    copy = f"{title} (fork)"
+    for number in count(2):
+        if db.exec(select(SessionRow.id).where(SessionRow.title == copy)).first() is None:
+            break
+        copy = f"{title} (fork {number})"
+    return copy
 
 
 def _changes_without_contents(
