@@ -135,7 +135,7 @@ from swecli.repl.repl import REPL
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 with create_pipe_input() as pipe:
-    choice = ModelChoice("demo", choose_model(Settings(model="demo"), {}).why)
+    choice = ModelChoice("demo", choose_model(Settings(model="demo"), {}).reason)
     start = Start(Settings(), Paths.find(os.environ), Path.cwd(), dict(os.environ), choice)
     repl = REPL(start, pipe, DummyOutput())
     seen = []

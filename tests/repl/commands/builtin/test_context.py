@@ -93,7 +93,7 @@ async def test_compact_replaces_the_window_with_a_summary_and_can_be_undone(
     await run_turns(runtime, "never use tabs", *("x" * 2_000 for _ in range(2)))
     before = runtime.agent.prepare("now").messages
     printed = await ctx.type("/compact the numbers")
-    assert "condense" in printed
+    assert "summarised by" in printed
     asked = runtime.agent.model.requests[-1]  # type: ignore[attr-defined]
     assert "focus on: the numbers" in asked.messages[-1]["content"]
     await run_turns(runtime, "go on")

@@ -46,7 +46,7 @@ async def test_findings_are_posted_only_after_a_dry_run_and_a_confirmation(
         hub.follow(Path.cwd())
         for name, value in hub.environ().items():
             monkeypatch.setenv(name, value)
-        ctx = ScriptedContext(make_runtime([READ, END] * 3), "no", "yes")
+        ctx = ScriptedContext(make_runtime([READ, END] * 3), "3", "1")
         output = await ctx.type("/review --pr 7 --post --no-verify")
         assert "inline F-1 shop/prices.py:3 MAGIC_NUMBERS" in output
         assert "nothing was posted" in output
