@@ -79,7 +79,7 @@ def test_commands_that_come_at_once_with_a_message_run_one_by_one(demo: Terminal
     screen = demo.wait(r"^mode edits ·")
     assert "> read notes.txt\n  and say what it is" in screen
     assert "> /mode edits" in screen
-    assert "1 turn sent" in screen
+    demo.wait("1 turn sent")
 
 
 def test_a_paste_whose_end_is_lost_is_shown_and_esc_ends_it(demo: Terminal) -> None:
