@@ -98,7 +98,11 @@ def _from_first_version(entry: Json) -> Json:
 def _clean(fields: Mapping[str, Json], name: str) -> str:
     """Return a field as printable text of limited length, "" if it is left out."""
     value = fields.get(name, "")
-    printable = [c for c in value if c in "\n\t" or c.isprintable() or not c.isascii()]
+    printable = [
+        character
+        for character in value
+        if character in "\n\t" or character.isprintable() or not character.isascii()
+    ]
     text = "".join(printable).strip("\n")
     is_code = name in ("suggestion", "evidence")  # whose indentation counts
     return (text if is_code else text.strip())[: _MAX_LENGTHS[name]]

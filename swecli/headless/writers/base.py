@@ -225,10 +225,9 @@ class Writer:
         except OSError as error:
             self._is_broken = True  # what is buffered would fail again; one report is enough
             # by its id: `-c` at a terminal continues the session before it
-            where = (
-                f"It is stored: swecli -r {session}" if (session := self.turn.session_id) else ""
-            )
-            raise SwecliError(f"The answer cannot be written: {error.strerror}.", where) from error
+            session_id = self.turn.session_id
+            hint = f"It is stored: swecli -r {session_id}" if session_id else ""
+            raise SwecliError(f"The answer cannot be written: {error.strerror}.", hint) from error
 
     def note(self, text: str) -> None:
         """Write one line to stderr. That it cannot be written, as on a full disk, does not cost the answer."""
