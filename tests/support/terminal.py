@@ -7,7 +7,7 @@ import re
 import sys
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 
@@ -92,6 +92,10 @@ class Terminal:
         return self._until(
             lambda: re.search(pattern, self.text, re.MULTILINE) is not None, f"no {pattern!r}"
         )
+
+    def wait_for(self, is_so: Callable[[], bool], complaint: str) -> str:
+        """Read output until something beside the screen is so; return the screen. Raises AssertionError on timeout."""
+        return self._until(is_so, complaint)
 
     def wait_until_gone(self, pattern: str) -> str:
         """Wait until the pattern no longer matches the screen."""

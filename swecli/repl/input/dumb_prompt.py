@@ -105,6 +105,7 @@ class DumbPrompt:
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._is_prompting = False  # the sign of the prompt is the last that was written
+        self._is_leaving = False  # since the last line, Ctrl+C was pressed while nothing ran
 
     async def run(self) -> None:
         """Read lines until `end` or end of input. Raises the error passed to `end`."""
@@ -129,6 +130,7 @@ class DumbPrompt:
             self._is_prompting = True
             line = await self._typed.get()
             self._is_prompting = False
+            self._is_leaving = False
             while line.endswith(_CONTINUED):
                 self.write(_GOES_ON)
                 line = line.removesuffix(_CONTINUED) + "\n" + await self._typed.get()
@@ -139,16 +141,18 @@ class DumbPrompt:
 
     def _read(self) -> None:
         data = b""
+        is_at_end = False
         try:
-            while len(data) < _MAX_READ and (piece := os.read(sys.stdin.fileno(), _MAX_READ)):
+            # asked before each read, also the first: Ctrl+C makes a terminal forget what it was about to give, and a
+            # read that waits would hold up the program
+            while len(data) < _MAX_READ and not is_at_end and _has_input():
+                piece = os.read(sys.stdin.fileno(), _MAX_READ)
+                is_at_end = not piece
                 data += piece
                 # many lines are no typed one: the last of them may be longer than the terminal keeps
                 if self._gives_lines and data.count(b"\n") > 1:
                     self._note_cut_lines(data)
                     self._give_out(whole_lines=False)
-                if not _has_input():
-                    break
-            is_at_end = not piece
         except OSError:  # the terminal is closed
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             is_at_end = True
@@ -230,10 +234,20 @@ class DumbPrompt:
         self.write(_NO_END)
 
     def _handle_sigint(self) -> None:
+        """Interrupt what runs, else give back what has not begun yet, else quit if the user asked before."""
+        if not self._is_prompting:  # else it is done with what is written next
+            self.write("\n")  # the terminal has printed ^C
         if self._program.working:
             self._program.interrupt()
-        else:
+        elif not_begun := self._take_pieces() or "\n".join(self._program.queue.lines):
+            self._program.queue.clear()
+            self._is_leaving = False
+            self.set_draft(not_begun.rstrip("\n"))
+        elif self._is_leaving:
             self._program.quit()
+        else:
+            self._is_leaving = True
+            self.write("Press Ctrl+C again to quit.\n")
 
     def end(self, error: Exception | None = None) -> None:
         self._error = self._error or error

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.processes import processes_running
 from tests.support.shell import script
 from tests.support.terminal import Terminal
 
@@ -71,19 +73,44 @@ def test_nothing_is_redrawn_and_no_sign_is_printed() -> None:
 
 
 def test_ctrl_c_interrupts_and_the_prompt_returns() -> None:
-    sleep = {"name": "run_command", "arguments": {"command": "sleep 31"}}
+    sleep = {"name": "run_command", "arguments": {"command": "sleep 31.0625"}}
     with start(
         {"text": "", "calls": [sleep]}, "next", flags=("--mode", "auto"), SWECLI_PLAIN="1"
     ) as it:
-        it.keys("/window\r")
-        it.wait("turns sent")
         it.keys("wait\r")
-        for _ in range(20):
-            it.pump()
+        it.wait_for(lambda: bool(processes_running("sleep 31.0625")), "no sleep")
         it.keys("\x03")
         it.wait("interrupted")
         it.keys("again\r")
         it.wait("^next$")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.04, 0.06, 0.1])
+def test_ctrl_c_right_behind_a_line_does_not_quit(seconds: float) -> None:
+    with start("answer") as terminal:
+        terminal.wait("^> ?$")
+        terminal.process.delaybeforesend = None
+        terminal.keys("hello\r")
+        time.sleep(seconds)
+        terminal.keys("\x03")
+        # whether it was read, begun or answered by then is the machine's affair
+        terminal.wait("^to send again: hello$|interrupted|Ctrl.C again to quit")
+        terminal.keys("/window\r")
+        terminal.wait("turns? sent")
+
+
+def test_ctrl_c_twice_in_a_row_quits() -> None:
+    with start("answer") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("\x03")
+        terminal.wait("^Press Ctrl.C again to quit")
+        terminal.keys("hello\r")
+        terminal.wait("^answer$")
+        terminal.wait("1 turn|no cost")
+        terminal.keys("\x03")
+        terminal.wait("(?s)again to quit.*again to quit")
+        terminal.keys("\x03")
+        assert terminal.wait_for_exit() == 0
 
 
 @pytest.mark.parametrize(
