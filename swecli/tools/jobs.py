@@ -22,6 +22,7 @@ from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.models.session import Session
+    from swecli.tools.pages import LineSpan
     from swecli.tools.processes import ProcessExit
 
 _MAX_COMMAND = 60  # characters
@@ -69,6 +70,14 @@ class Watch:
     restore: Callable[[], list[str]] = list
 
 
+@dataclass(frozen=True, slots=True)
+class JobReading:
+    """What was read of a job's output: these lines of so many characters in all."""
+
+    span: LineSpan
+    size: int
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """A background command, started by a turn of a session. Times are seconds of the monotonic clock, or nanoseconds
@@ -86,7 +95,7 @@ class Job:
     ended_at: float = 0.0
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
-    size_read: int = -1  # characters of output when the model last read it; -1: never
+    reading: JobReading | None = None  # what the model last read of it; None: nothing
 
     @property
     def state(self) -> str:
