@@ -15,6 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 _STARTS_ALONE = (
@@ -24,6 +25,28 @@ _STARTS_ALONE = (
     "LITELLM",
     "TIKTOKEN",
 )  # variables that are read when a process starts
+# modules that most runs load, with what they import
+_LOADED = (
+    "swecli.actions.builtin.playbook",
+    "swecli.actions.builtin.sessions",
+    "swecli.app",
+    "swecli.cli.actions",
+    "swecli.cli.main",
+    "swecli.cli.print_mode",
+    "swecli.cli.startup",
+    "swecli.headless.first_request",
+    "swecli.headless.writers.json",
+    "swecli.headless.writers.text",
+    "swecli.llm.providers.anthropic",
+    "swecli.llm.providers.gemini",
+    "swecli.llm.providers.litellm",
+    "swecli.llm.providers.openai_chat",
+    "swecli.llm.providers.responses",
+    "swecli.playbook.learning.service",
+    "swecli.store.playbook.deltas",
+    "swecli.store.sqlite.orm",
+    "swecli.store.sqlite.schema",
+)
 
 
 def can_fork(environ: Mapping[str, str]) -> bool:
@@ -114,6 +137,8 @@ def _preload() -> None:
     from swecli.llm.http import load_httpx
     from swecli.llm.price_table import prepare_environment
 
+    for module in _LOADED:
+        import_module(module)
     load_httpx()
     prepare_environment(os.environ)
     TokenCounter().load()
