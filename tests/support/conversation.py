@@ -13,6 +13,8 @@ from types import TracebackType
 import pexpect
 import pyte
 
+from tests.support.screen_lines import row_text, screen_lines
+
 KEYS = {
     "enter": "\r",
     "esc": "\x1b",
@@ -80,9 +82,8 @@ class Conversation:
 
     def everything(self) -> str:
         """Return all lines so far, without trailing spaces."""
-        columns = range(self._screen.columns)
-        gone = ["".join(row[x].data for x in columns).rstrip() for row in self._screen.history.top]
-        return "\n".join([*gone, *(line.rstrip() for line in self._screen.display)])
+        gone = [row_text(row, self._screen.columns) for row in self._screen.history.top]
+        return "\n".join([*gone, *screen_lines(self._screen)])
 
     def wait(self, pattern: str, since: int = 0, seconds: float = 30) -> None:
         """Wait until the pattern matches a line from number `since` on. Raises AssertionError with the screen on

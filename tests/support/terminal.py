@@ -14,6 +14,7 @@ from types import TracebackType
 import pexpect
 import pyte
 
+from tests.support.screen_lines import screen_lines
 from tests.support.shell import ON_PATH
 
 PATIENCE = 30.0
@@ -73,7 +74,7 @@ class Terminal:
     @property
     def text(self) -> str:
         """Return the screen's lines, without trailing spaces."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return "\n".join(screen_lines(self._screen)).rstrip()
 
     def pump(self, seconds: float = 0.05) -> bool:
         """Read output for up to that many seconds; return False if the program has ended."""
