@@ -1,9 +1,11 @@
 """A process that has already imported swecli and forks for each run, which saves a second per run. Each run is a
-process of its own. Tests call `run`; `_serve` handles the requests in the spare process."""
+process of its own. Tests call `run`, or `start` for a run in a pseudo-terminal; `_serve` handles the requests in the
+spare process."""
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -11,9 +13,11 @@ import random
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +29,9 @@ _STARTS_ALONE = (
     "TIKTOKEN",
 )  # variables that are read when a process starts
 
+_WITHOUT_TERMINAL, _IN_TERMINAL = b"r", b"t"  # the kinds of runs
+_PID_BYTES = 10  # with leading spaces
+
 
 def can_fork(environ: Mapping[str, str]) -> bool:
     """Return True if a run with these additional variables can be forked."""
@@ -35,18 +42,9 @@ def run(
     arguments: Sequence[bytes], given: bytes, environ: Mapping[str, str], timeout: float
 ) -> tuple[int, bytes, bytes]:
     """Run swecli with these arguments and this stdin; return exit code, stdout and stderr. Raises TimeoutError."""
-    order = {
-        "argv": [os.fsdecode(one) for one in arguments],
-        "cwd": str(Path.cwd()),
-        "environ": dict(environ),
-    }
-    what = os.memfd_create("order")
-    os.write(what, json.dumps(order).encode())
-    pipes = [os.pipe() for _ in range(4)]  # stdin, stdout, stderr, exit code
+    pipes = [os.pipe() for _ in range(4)]  # stdin, stdout, stderr, status
     child_ends = [pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1]]
-    socket.send_fds(_spare(), [b"."], [*child_ends, what])
-    for fd in (*child_ends, what):
-        os.close(fd)
+    _request(_WITHOUT_TERMINAL, [os.fsdecode(one) for one in arguments], environ, child_ends)
     received: dict[int, bytes] = {}
 
     def read(number: int) -> None:
@@ -62,7 +60,41 @@ def run(
         reader.join(timeout)
         if reader.is_alive():
             raise TimeoutError(f"swecli {arguments!r} did not end")
-    return int(received[3]), received[1], received[2]
+    _, status = received[3].split()
+    return os.waitstatus_to_exitcode(int(status)), received[1], received[2]
+
+
+@dataclass(frozen=True)
+class StartedRun:
+    """A run in a pseudo-terminal: its process, the terminal's other end, and a pipe on which `end_of` waits."""
+
+    pid: int
+    terminal: int
+    status: int
+
+
+def start(
+    arguments: Sequence[str], environ: Mapping[str, str], rows: int, columns: int
+) -> StartedRun:
+    """Start swecli with these arguments in a pseudo-terminal of its own."""
+    terminal, child_end = os.openpty()
+    termios.tcsetwinsize(child_end, (rows, columns))
+    status, child_status = os.pipe()
+    _request(_IN_TERMINAL, arguments, environ, [child_end] * 3 + [child_status])
+    pid = os.read(status, _PID_BYTES)
+    return StartedRun(int(pid), terminal, status)
+
+
+def _request(
+    kind: bytes, arguments: Sequence[str], environ: Mapping[str, str], child_ends: list[int]
+) -> None:
+    """Ask the spare process for a run with these files, which are closed here: stdin, stdout, stderr, status."""
+    order = {"argv": [*arguments], "cwd": str(Path.cwd()), "environ": dict(environ)}
+    what = os.memfd_create("order")
+    os.write(what, json.dumps(order).encode())
+    socket.send_fds(_spare(), [kind], [*child_ends, what])
+    for fd in {*child_ends, what}:
+        os.close(fd)
 
 
 @cache
@@ -87,18 +119,20 @@ def _spare() -> socket.socket:
 def _serve(number: int) -> None:
     """Fork for each request until the other end is closed."""
     orders = socket.socket(fileno=number)
-    _preload()
-    gc.collect()
-    gc.freeze()
+    preload = {_WITHOUT_TERMINAL: _preload, _IN_TERMINAL: _preload_session}
     keepers = 0
     while True:
-        word, fds, _, _ = socket.recv_fds(orders, 1, 5)
-        if not word:
+        kind, fds, _, _ = socket.recv_fds(orders, 1, 5)
+        if not kind:
             break
+        if kind in preload:
+            preload.pop(kind)()
+            gc.collect()
+            gc.freeze()
         keepers += 1
         if os.fork() == 0:
             orders.close()
-            _supervise(fds)
+            _supervise(kind, fds)
         while keepers and os.waitpid(-1, os.WNOHANG)[0]:
             keepers -= 1
         for fd in fds:
@@ -119,15 +153,40 @@ def _preload() -> None:
     TokenCounter().load()
 
 
-def _supervise(fds: list[int]) -> None:
-    """In the supervising fork: start the run, wait for it and write its exit code."""
+def _preload_session() -> None:
+    # late: a run without a terminal needs no line editor. The modules import nearly all that a session needs.
+    import swecli.app
+    import swecli.cli.event_loop
+    import swecli.cli.logs
+    import swecli.cli.startup
+    import swecli.playbook.learning.service
+    import swecli.repl.chat.async_query_processor
+    import swecli.repl.render.renderer
+    import swecli.repl.repl
+    import swecli.store.context
+    import swecli.store.sqlite.orm
+    import swecli.undo.history  # noqa: F401
+    from swecli.repl.commands.registry import CommandTable
+    from swecli.tools.registry import ToolRegistry
+
+    _preload()
+    CommandTable.discover()
+    ToolRegistry.discover().load()
+
+
+def _supervise(kind: bytes, fds: list[int]) -> None:
+    """In the supervising fork: start the run, write its process, wait for it and write how it ended."""
     pid = os.fork()
     if pid == 0:
+        if kind == _IN_TERMINAL:
+            os.setsid()
+            fcntl.ioctl(fds[0], termios.TIOCSCTTY)
         _run_main(fds)
     for fd in fds[:3]:
         os.close(fd)
+    os.write(fds[3], f"{pid:{_PID_BYTES}}".encode())
     _, status = os.waitpid(pid, 0)
-    os.write(fds[3], str(os.waitstatus_to_exitcode(status)).encode())
+    os.write(fds[3], f" {status}".encode())
     os._exit(0)
 
 
