@@ -67,14 +67,14 @@ class _Fork(pexpect.spawn):  # type: ignore[misc]  # pexpect has no types
         **_: object,
     ) -> PtyProcess:
         rows, columns = dimensions
-        return _ForkedProcess(spare.start(args[len(SWECLI) :], env, rows, columns))
+        return _ForkedProcess(spare.start_in_terminal(args[len(SWECLI) :], env, rows, columns))
 
 
 class _ForkedProcess(PtyProcess):  # type: ignore[misc]  # as above
     """A process that is no child of this one: a pipe tells how it ended."""
 
     def __init__(self, run: spare.StartedRun) -> None:
-        super().__init__(run.pid, run.terminal)
+        super().__init__(run.pid, run.files[0])
         self._status_pipe = run.status
         self.exitstatus: int | None
 

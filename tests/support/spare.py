@@ -1,6 +1,6 @@
 """A process that has already imported swecli and forks for each run, which saves a second per run. Each run is a
-process of its own. Tests call `run`, or `start` for a run in a pseudo-terminal; `_serve` handles the requests in the
-spare process."""
+process of its own. Tests call `run`, or `start_in_terminal` and `start_for_editor` for one that goes on; `_serve`
+handles the requests in the spare process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STARTS_ALONE = (
     "TIKTOKEN",
 )  # variables that are read when a process starts
 
-_WITHOUT_TERMINAL, _IN_TERMINAL = b"r", b"t"  # the kinds of runs
+_WITHOUT_TERMINAL, _IN_TERMINAL, _FOR_EDITOR = b"r", b"t", b"e"  # the kinds of runs
 _PID_BYTES = 10  # with leading spaces
 
 
@@ -66,23 +66,43 @@ def run(
 
 @dataclass(frozen=True)
 class StartedRun:
-    """A run in a pseudo-terminal: its process, the terminal's other end, and a pipe on which `end_of` waits."""
+    """A run that goes on: its process, this end of its files, and a pipe that tells how it ended: a status as
+    `os.waitpid` returns it, in decimal digits."""
 
     pid: int
-    terminal: int
+    files: Sequence[int]
     status: int
 
 
-def start(
+def start_in_terminal(
     arguments: Sequence[str], environ: Mapping[str, str], rows: int, columns: int
 ) -> StartedRun:
     """Start swecli with these arguments in a pseudo-terminal of its own."""
-    terminal, child_end = os.openpty()
-    termios.tcsetwinsize(child_end, (rows, columns))
+    ours, terminal = os.openpty()
+    termios.tcsetwinsize(terminal, (rows, columns))
+    return _start(_IN_TERMINAL, arguments, environ, [terminal] * 3, [ours])
+
+
+def start_for_editor(arguments: Sequence[str], environ: Mapping[str, str]) -> StartedRun:
+    """Start swecli with these arguments between two pipes, of which the ends of the editor are returned: that of its
+    stdin and that of its stdout. Its stderr is that of this process."""
+    stdin, our_stdin = os.pipe()
+    our_stdout, stdout = os.pipe()
+    files = [stdin, stdout, os.dup(2)]
+    return _start(_FOR_EDITOR, arguments, environ, files, [our_stdin, our_stdout])
+
+
+def _start(
+    kind: bytes,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    files: list[int],
+    ours: Sequence[int],
+) -> StartedRun:
     status, child_status = os.pipe()
-    _request(_IN_TERMINAL, arguments, environ, [child_end] * 3 + [child_status])
-    pid = os.read(status, _PID_BYTES)
-    return StartedRun(int(pid), terminal, status)
+    _request(kind, arguments, environ, [*files, child_status])
+    pid = int(os.read(status, _PID_BYTES))
+    return StartedRun(pid, ours, status)
 
 
 def _request(
@@ -119,7 +139,11 @@ def _spare() -> socket.socket:
 def _serve(number: int) -> None:
     """Fork for each request until the other end is closed."""
     orders = socket.socket(fileno=number)
-    preload = {_WITHOUT_TERMINAL: _preload, _IN_TERMINAL: _preload_session}
+    preload = {
+        _WITHOUT_TERMINAL: _preload,
+        _IN_TERMINAL: _preload_session,
+        _FOR_EDITOR: _preload_agent,
+    }
     keepers = 0
     while True:
         kind, fds, _, _ = socket.recv_fds(orders, 1, 5)
@@ -154,23 +178,38 @@ def _preload() -> None:
 
 
 def _preload_session() -> None:
-    # late: a run without a terminal needs no line editor. The modules import nearly all that a session needs.
+    # late: a run without a terminal needs no line editor. These import nearly all that a session needs.
+    import swecli.cli.startup
+    import swecli.repl.chat.async_query_processor
+    import swecli.repl.render.renderer
+    import swecli.repl.repl  # noqa: F401
+    from swecli.repl.commands.registry import CommandTable
+
+    _preload()
+    _preload_turn()
+    CommandTable.discover()
+
+
+def _preload_agent() -> None:
+    # late: only an editor needs the library of its protocol
+    import swecli.acp.server
+    import swecli.cli.acp  # noqa: F401
+
+    _preload()
+    _preload_turn()
+
+
+def _preload_turn() -> None:
+    # late: the tests that request a run need none
     import swecli.app
     import swecli.cli.event_loop
     import swecli.cli.logs
-    import swecli.cli.startup
     import swecli.playbook.learning.service
-    import swecli.repl.chat.async_query_processor
-    import swecli.repl.render.renderer
-    import swecli.repl.repl
     import swecli.store.context
     import swecli.store.sqlite.orm
     import swecli.undo.history  # noqa: F401
-    from swecli.repl.commands.registry import CommandTable
     from swecli.tools.registry import ToolRegistry
 
-    _preload()
-    CommandTable.discover()
     ToolRegistry.discover().load()
 
 
