@@ -160,7 +160,7 @@ def update_models(environ: Mapping[str, str]) -> ActionResult:
     }
     if any(_is_set(key, environ) for key in SERVICES[OPENROUTER].key_variables):
         address = resolve(f"{OPENROUTER}/any", environ).address
-        count = len(update_list(address, environ))
+        count = update_list(address, environ)
         lines.append(f"Fetched {count:,} models from {address}.")
         value["openrouter"] = count
     return ActionResult(value, tuple(lines))

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url, parse_headers
 from swecli.llm import default_models
+from swecli.llm.json_fields import objects_in, token_count, typed_field
 from swecli.llm.masking import mask_secrets
-from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
+from swecli.llm.price_table import chat_models, did_you_mean, model_table
 from swecli.llm.services import (
     OTHER_NAMES,
     SERVICES,
@@ -153,7 +154,7 @@ class Endpoint:
         """Return the window that a server's lists of models name for this one, 0 if none does."""
         names = (self.model, f"{self.model}:latest")
         for path in paths:
-            for row in _objects_in(_fetch_json(server, path)):
+            for row in _rows_in(_fetch_json(server, path)):
                 if any(row.get(field) in names for field in _NAME_FIELDS):
                     return _window_in(row)
         return 0
@@ -163,7 +164,7 @@ class Endpoint:
         server = self._probed_server()
         if server is None:
             return []
-        ids = [row.get("id") for row in _objects_in(_fetch_json(server, "/v1/models"))]
+        ids = [row.get("id") for row in _rows_in(_fetch_json(server, "/v1/models"))]
         names = [name for name in ids if isinstance(name, str) and name.isprintable() and name]
         return [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
 
@@ -370,7 +371,7 @@ def _unquoted(value: str) -> str:
 
 def _window_in(row: Mapping[str, Any]) -> int:
     """Return the window in a server's row of a model: that of its loaded instance, else the largest possible, or 0."""
-    loaded = [instance.get("config") for instance in _objects_in(row, "loaded_instances")]
+    loaded = [instance.get("config") for instance in objects_in(row, "loaded_instances")]
     for holder in (*loaded, row, row.get("meta")):
         window = token_count(holder, *_WINDOW_FIELDS)
         if window:
@@ -387,9 +388,8 @@ def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
     parameters = str(description.get("parameters") or "")
     configured = re.search(r"^num_ctx\s+([1-9]\d{0,8})", parameters, re.MULTILINE)
     window = int(configured[1]) if configured else _OLLAMA_WINDOW
-    info = description.get("model_info")
-    names = info if isinstance(info, dict) else ()
-    largest = token_count(info, *(name for name in names if name.endswith(".context_length")))
+    info = typed_field(description, "model_info", dict)
+    largest = token_count(info, *(name for name in info if name.endswith(".context_length")))
     fields: dict[str, Any] = {"window": min(window, largest or window)}
     capabilities = description.get("capabilities")
     if isinstance(capabilities, list):
@@ -398,12 +398,9 @@ def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
     return fields
 
 
-def _objects_in(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
-    """Return the objects of the first of these lists in an answer, by default its models; [] if it has none."""
-    objects = next((answer[name] for name in names or ("data", "models") if name in answer), None)
-    if not isinstance(objects, list):
-        return []
-    return [item for item in objects if isinstance(item, dict)]
+def _rows_in(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the models that a server lists, [] if it lists none."""
+    return objects_in(answer, "data") or objects_in(answer, "models")
 
 
 def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:

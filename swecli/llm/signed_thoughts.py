@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swecli.llm.answer import typed_field
+from swecli.llm.json_fields import typed_field
 
 
 class SignedThoughts:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_usage, typed_field
+from swecli.llm.answer import Answer, parse_usage
+from swecli.llm.json_fields import typed_field
 from swecli.llm.native import NativeModel, safe_call_id, without_fields
 from swecli.llm.prefix import PrefixHash
 from swecli.models.api_message import ToolMessage, calls_of, images_of

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, objects_in, parse_usage, typed_field
+from swecli.llm.answer import Answer, parse_usage
+from swecli.llm.json_fields import objects_in, typed_field
 from swecli.llm.native import NativeModel
 from swecli.models.api_message import calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
@@ -45,7 +46,7 @@ class _GeminiAnswer(Answer):
             self.unknown_event = event
         for part in objects_in(typed_field(candidate, "content", dict), "parts"):
             self._add_part(part)
-        self._count(typed_field(event, "usageMetadata", dict))
+        self.usage = parse_usage(event.get("usageMetadata")) or self.usage
         if reason := candidate.get("finishReason"):
             self._end(str(reason), typed_field(candidate, "finishMessage", str))
         if typed_field(event, "promptFeedback", dict).get("blockReason"):
@@ -85,17 +86,6 @@ class _GeminiAnswer(Answer):
             words = f"{reason}: {message}" if message else reason
             self.unknown_event = {"error": {"message": words}}
         self.finish_reason = end
-
-    def _count(self, usage: Mapping[str, Any]) -> None:
-        """Read the counts. Those of the prompt include cached tokens; thoughts are beside those of the answer."""
-        thoughts = usage.get("thoughtsTokenCount") or 0
-        counts = {
-            "prompt_tokens": usage.get("promptTokenCount"),
-            "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
-            "completion_tokens": (usage.get("candidatesTokenCount") or 0) + thoughts,
-            "completion_tokens_details": {"reasoning_tokens": thoughts},
-        }
-        self.usage = parse_usage(counts) or self.usage
 
 
 class Gemini(NativeModel):

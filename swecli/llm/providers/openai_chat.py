@@ -7,14 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import (
-    Answer,
-    joined_text,
-    objects_in,
-    parse_cost,
-    parse_usage,
-    typed_field,
-)
+from swecli.llm.answer import Answer, parse_cost, parse_usage
+from swecli.llm.json_fields import joined_text, objects_in, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.llm.signed_thoughts import SignedThoughts
 from swecli.models.api_message import data_url, images_of

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from swecli.llm import errors
-from swecli.llm.answer import Answer, joined_text, parse_cost, parse_usage, typed_field
+from swecli.llm.answer import Answer, parse_cost, parse_usage
+from swecli.llm.json_fields import joined_text, typed_field
 from swecli.llm.native import NativeModel, safe_call_id
 from swecli.models.api_message import calls_of, data_url, images_of
 from swecli.models.message import ApiMessage, ModelRequest
@@ -128,7 +129,9 @@ class _ResponsesAnswer(Answer):
         for index, item in enumerate(typed_field(response, "output", list)):
             if isinstance(item, dict):
                 self._end_item(index, item)
-        self._count(typed_field(response, "usage", dict))
+        usage = response.get("usage")
+        self.usage = parse_usage(usage) or self.usage
+        self.cost = parse_cost(usage)
         if response.get("error") or response.get("status") in ("failed", "cancelled"):
             self._fail(typed_field(response, "error", dict) or dict(response))
             return
@@ -141,17 +144,6 @@ class _ResponsesAnswer(Answer):
         self.unknown_event = {"error": fields}
         self.finish_reason = "error"
         self.finished = True
-
-    def _count(self, usage: Mapping[str, Any]) -> None:
-        """Read the counts; those of the input include the cached tokens, as in chat completions."""
-        counts = {
-            "prompt_tokens": usage.get("input_tokens"),
-            "completion_tokens": usage.get("output_tokens"),
-            "prompt_tokens_details": usage.get("input_tokens_details"),
-            "completion_tokens_details": usage.get("output_tokens_details"),
-        }
-        self.usage = parse_usage(counts) or self.usage
-        self.cost = parse_cost(usage)
 
 
 class Responses(NativeModel):

@@ -1,0 +1,38 @@
+"""Read fields of JSON that others send: what is of another type than expected counts as missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
+
+
+def typed_field(holder: Any, name: str, kind: type[Kind]) -> Kind:
+    """Return a field of an object if it is of this type, else the type's empty value."""
+    value = holder.get(name) if isinstance(holder, Mapping) else None
+    return value if isinstance(value, kind) else kind()
+
+
+def objects_in(holder: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list field, [] if it is no list."""
+    return [item for item in typed_field(holder, name, list) if isinstance(item, dict)]
+
+
+def joined_text(holder: Any, name: str, field: str) -> str:
+    """Return the joined texts that the objects of a list field have in this field of theirs."""
+    return "".join(typed_field(part, field, str) for part in objects_in(holder, name))
+
+
+def number_in(holder: Any, *names: str) -> float | None:
+    """Return the first of these fields that is a number which can be counted or paid, None if none is."""
+    for name in names:
+        value = holder.get(name) if isinstance(holder, Mapping) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12:
+            return value
+    return None
+
+
+def token_count(holder: Any, *names: str) -> int:
+    """Return the first of these fields that is a number of tokens above 0, 0 if none is."""
+    return next((int(count) for name in names if (count := number_in(holder, name))), 0)
