@@ -22,6 +22,9 @@ STOPS: Mapping[str, StopReason] = {
     **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
+    # Google's
+    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content"), "content_filter"),
+    **dict.fromkeys(("spii", "language", "model_armor"), "content_filter"),
     **dict.fromkeys(("pause_turn", "compaction"), "pause"),
     **dict.fromkeys(("model_length", "model_context_window_exceeded"), "window_full"),
     "refusal": "refusal",

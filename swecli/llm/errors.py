@@ -212,6 +212,17 @@ class _FailedRequest:
         )
 
 
+class Refusal(Exception):
+    """An answer of a service that is an error status: the `error` for the user, and what its `body` says."""
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint
+    ) -> None:
+        super().__init__()
+        self.error = error_for_response(status, headers, text, endpoint)
+        self.body = parse_error_body(text)
+
+
 def error_for_response(
     status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint
 ) -> ProviderError:

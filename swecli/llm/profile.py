@@ -10,12 +10,13 @@ from typing import Any, Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
-from swecli.llm.services import Dialect, maker_of
+from swecli.llm.services import Api, Dialect, maker_of
 from swecli.llm.thinking import levels_in
 from swecli.values import dataclass
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
-Wire = Literal["chat", "responses"]  # of OpenAI's two
+# OpenAI's two, two of other vendors, and litellm's way to all others
+WireName = Literal["chat", "responses", "anthropic", "gemini", "litellm", "litellm's responses"]
 # how reasoning is sent back: never · in its own field · signed · bound to the prefix
 ThinkBack = Literal["never", "as it came", "signed", "bound"]
 _RESPONSES = "/v1/responses"
@@ -51,7 +52,7 @@ class Profile:
     dialect: Dialect = "effort"  # how one is sent in chat completions
     filler: str = ""  # the thoughts of its answers that have none, "" if they may be missing
     think_back: ThinkBack = "as it came"
-    wire: Wire = "chat"
+    wire: WireName = "chat"
     images: bool = False
     schemas: bool = False  # whether the service keeps an answer to a JSON schema
     cache: Literal["none", "prefix", "marks"] = "prefix"
@@ -92,8 +93,7 @@ class Profile:
         profile = cls(**stated, **_derived_fields(row, endpoint), origins=origins)
         profile = profile.layered(probed, "probe")
         if entry and entry.api:
-            wire = "responses" if entry.api == "responses" else "chat"
-            profile = profile.layered({"wire": wire}, "config")
+            profile = profile.layered({"wire": wire_of_api(endpoint.api)}, "config")
         profile = profile.layered(learned or {}, "learned")
         if entry:
             profile = profile.layered(_from_entry(entry), "config")
@@ -179,7 +179,6 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     is_openai_itself = endpoint.provider == "openai" and endpoint.base_url is None
     is_reasoning = endpoint.provider == "openai" and thinking != "none"
     service = endpoint.service
-    is_responses = endpoint.api == "responses" or _uses_responses(row, endpoint)
     has_marks = endpoint.is_openrouter and "anthropic/" in endpoint.model
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     model = endpoint.model
@@ -193,7 +192,7 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
         "dialect": service.dialect,
         "think_back": _think_back_of(row, endpoint),
         "filler": _filler_of(row, endpoint),
-        "wire": "responses" if is_responses else "chat",
+        "wire": _wire_of(row, endpoint),
         "cache": "marks" if endpoint.api == "anthropic" or has_marks else "prefix",
         "price": free if endpoint.local else row,
         "encoding": "cl100k_base" if is_old else "o200k_base",
@@ -232,6 +231,19 @@ def _filler_of(row: Row, endpoint: Endpoint) -> str:
 
 def _has_price(row: Row) -> bool:
     return any(key in row for key in _PRICES.values())
+
+
+def wire_of_api(api: Api) -> WireName:
+    """Return the wire that an `api` of a service or of an entry names."""
+    return "chat" if api == "openai" else api
+
+
+def _wire_of(row: Row, endpoint: Endpoint) -> WireName:
+    if endpoint.api in ("anthropic", "gemini"):
+        return endpoint.api
+    if _uses_responses(row, endpoint):
+        return "responses"
+    return "litellm's responses" if row.get("mode") == "responses" else wire_of_api(endpoint.api)
 
 
 def _uses_responses(row: Row, endpoint: Endpoint) -> bool:

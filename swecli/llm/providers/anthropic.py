@@ -9,15 +9,12 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage
 from swecli.llm.json_fields import typed_field
-from swecli.llm.native import NativeModel, safe_call_id, without_fields
-from swecli.llm.prefix import PrefixHash
+from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 _MAX_MARKS = 4  # the service refuses a request with more
-_MIN_BUDGET = 1_024  # tokens; the service refuses fewer
-_BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 _INNER_OBJECT = {"message_start": "message", "content_block_start": "content_block"}
 _DELTAS = {  # by delta type: its field, and the block field that it extends
     "text_delta": ("text", "text"), "thinking_delta": ("thinking", "thinking"),
@@ -127,103 +124,68 @@ class _MessageAnswer(Answer):
             self.add(refusal=typed_field(details, "explanation", str))
 
 
-class Anthropic(NativeModel):
+class Anthropic(Wire):
     """A model behind `/v1/messages`."""
 
     answer_type = _MessageAnswer
     path = "/v1/messages"
     headers = {"anthropic-version": "2023-06-01"}
+    dialect = "anthropic"
 
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         profile = self.profile
         endpoint = self.endpoint
         body: dict[str, Any] = {"model": endpoint.model, "max_tokens": limit, "stream": True}
-        body |= self.thinking(request, limit)
+        body |= self.level_fields(request, limit)
         body |= endpoint.extra_body
         if request.tools:
-            # as they are sent: thoughts are bound to them
-            body["tools"] = without_fields([_tool(spec) for spec in request.tools], profile.off)
+            body["tools"] = [_tool(spec) for spec in request.tools]
         system = _system(request)
         if system:
             body["system"] = system
         messages = [message for message in request.messages if message["role"] != "system"]
-        body["messages"] = self._turns(messages, _hash_of_beginning(body))
+        body["messages"] = self._turns(messages)
         if "cache_control" not in profile.off and profile.cache == "marks":
             _set_marks(body)
         return body
 
-    def prefix_hash(self, body: Mapping[str, Any]) -> str:
-        """Return a hash of system, tools and messages, without cache marks; "" if blocks are not bound to it."""
-        if self.profile.think_back != "bound":
-            return ""
-        beginning = _hash_of_beginning(body)
-        beginning.add(body["messages"])
-        return beginning.digest
-
-    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
-        """Return the fields for a thinking level; a token budget only for models without adaptive thinking."""
-        mode = self.profile.thinking
-        if not self.profile.may_think:
-            return {}
-        if level == "off" and mode != "always":
-            return {"thinking": {"type": "disabled"}} if self.profile.thinks_unasked else {}
-        if mode == "budget":
-            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, limit)
-            tokens = max(_MIN_BUDGET, min(budget, limit - _MIN_BUDGET))
-            return {"thinking": {"type": "enabled", "budget_tokens": tokens}}
-        # late: only with a level
-        from swecli.llm.thinking import nearest_level
-
-        levels = [word for word in self.profile.levels if word != "none"]
-        # else the newest models leave their thoughts out
-        adaptive = {"type": "adaptive", "display": "summarized"}
-        fields: dict[str, Any] = {"thinking": adaptive}
-        if effort := nearest_level(levels, level):
-            fields["output_config"] = {"effort": effort}
-        return fields
-
-    def _turns(self, messages: Iterable[ApiMessage], beginning: PrefixHash) -> list[dict[str, Any]]:
-        """Convert messages; tool results become user messages. Blocks bound to their prefix are sent only while that
-        prefix is unchanged."""
+    def _turns(self, messages: Iterable[ApiMessage]) -> list[dict[str, Any]]:
+        """Convert messages; tool results become user messages."""
         turns: list[dict[str, Any]] = []
-        hashed = 0  # turns that are in `beginning`
         for message in messages:
+            role = "user"
             if message["role"] == "assistant":
-                returned = self._sendable(message)
-                if self.profile.think_back == "bound" and returned:
-                    beginning.add(turns[hashed:])
-                    hashed = len(turns)
-                    if message["blocks"].get("prefix") != beginning.digest:
-                        returned = []
-                plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
-                content = returned if _visible_content(returned) == plain else plain
-                if calls_of(message) and not any(block["type"] in _THOUGHTS for block in content):
-                    content = [*self._filler(), *content]
-                turns.append({"role": "assistant", "content": content})
-                continue
-            if message["role"] == "tool":
+                role = "assistant"
+                blocks = self._answer_blocks(message)
+            elif message["role"] == "tool":
                 blocks = [_result(message)]
             else:
                 blocks = [*_image_blocks(message), *_text_blocks(message.get("content"))]
-            if turns and turns[-1]["role"] == "user":
+            if turns and turns[-1]["role"] == role == "user":
                 turns[-1]["content"] += blocks
             else:
-                turns.append({"role": "user", "content": blocks})
+                turns.append({"role": role, "content": blocks})
         return turns
 
-    def _filler(self) -> list[dict[str, Any]]:
-        """Return the thoughts of a message with calls that has none of this service's."""
+    def _answer_blocks(self, message: ApiMessage) -> list[dict[str, Any]]:
+        """Return the blocks of an answer: as they came, or made of its text and calls, with the thoughts that those
+        with calls must have."""
+        plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
+        returned = self._sendable(message)
+        content = returned if _visible_content(returned) == plain else plain
         filler = self.profile.filler
-        return [{"type": "thinking", "thinking": filler, "signature": ""}] if filler else []
+        if (
+            filler
+            and calls_of(message)
+            and not any(block["type"] in _THOUGHTS for block in content)
+        ):
+            return [{"type": "thinking", "thinking": filler, "signature": ""}, *content]
+        return content
 
     def _sendable(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Return the blocks to send back without empty text: the service refuses that, also if it sent it."""
         blocks = [dict(block) for block in self.blocks_to_return(message)]
         return [block for block in blocks if str(block.get("text", "-")).strip()]
-
-
-def _hash_of_beginning(body: Mapping[str, Any]) -> PrefixHash:
-    return PrefixHash(body.get("system"), body.get("tools"))
 
 
 def _visible_content(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

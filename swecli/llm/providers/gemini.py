@@ -7,29 +7,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_usage
+from swecli.llm.answer import STOPS, Answer, parse_usage
 from swecli.llm.json_fields import objects_in, typed_field
-from swecli.llm.native import NativeModel
+from swecli.llm.wire import Wire
 from swecli.models.api_message import calls_of, images_of
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
-_ENDS = {  # by Google's finish reason: any other is a failure
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR"),
-        "content_filter",
-    ),
-}  # fmt: skip
 # what Google's page on JSON Schema lists; it refuses or ignores other keywords
 _KEYWORDS = frozenset((
     "$defs", "$ref", "$id", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems",
     "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
 ))  # fmt: skip
 _BY_NAME = ("properties", "$defs")  # keywords that hold schemas by name
-# Google's own numbers for the levels, for models that take a number of tokens
-_BUDGETS = {"off": 0, "low": 1_024, "medium": 8_192}
-_LARGEST_BUDGET = 24_576
 _VERSION_AT_END = re.compile(r"/v1\w*$")
 
 
@@ -79,19 +68,20 @@ class _GeminiAnswer(Answer):
 
     def _end(self, reason: str, message: str) -> None:
         """End the answer; a failure of Google's, such as a call that it could not read, is an error."""
-        end = _ENDS.get(reason, "error")
-        if end == "stop" and self.has_call:
-            end = "tool_calls"
-        if end == "error":
+        self.finish_reason = reason.lower()
+        if self.finish_reason == "stop" and self.has_call:
+            self.finish_reason = "tool_calls"
+        if self.finish_reason not in STOPS:
             words = f"{reason}: {message}" if message else reason
             self.unknown_event = {"error": {"message": words}}
-        self.finish_reason = end
+            self.finish_reason = "error"
 
 
-class Gemini(NativeModel):
+class Gemini(Wire):
     """A model behind `:streamGenerateContent`."""
 
     answer_type = _GeminiAnswer
+    dialect = "gemini"
 
     @property
     def path(self) -> str:  # type: ignore[override]  # it has the model's name, and the version that the address lacks
@@ -102,7 +92,7 @@ class Gemini(NativeModel):
         """Return the body with changing fields last, so that the service can cache its prefix."""
         settings: dict[str, Any] = {"maxOutputTokens": limit}
         if self.profile.thinking != "none":
-            level_fields = self.thinking(request, limit).get("generationConfig", {})
+            level_fields = self.level_fields(request, limit).get("generationConfig", {})
             thoughts_shown = {"includeThoughts": True}
             settings["thinkingConfig"] = {
                 **thoughts_shown,
@@ -129,20 +119,6 @@ class Gemini(NativeModel):
             contents[0]["parts"] = [*texts, *contents[0]["parts"]]
         body["contents"] = contents
         return body
-
-    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
-        """Return the fields for a thinking level: a number of tokens for models that take one."""
-        # late: only with a level
-        from swecli.llm.thinking import nearest_level
-
-        if not self.profile.may_think:
-            return {}
-        word = nearest_level(self.profile.levels, level)
-        config: dict[str, Any] = {"thinkingLevel": word} if word else {}
-        if self.profile.thinking == "budget":
-            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, _LARGEST_BUDGET)
-            config = {"thinkingBudget": budget}
-        return {"generationConfig": {"thinkingConfig": config}} if config else {}
 
     def _contents(self, messages: Sequence[ApiMessage]) -> list[dict[str, Any]]:
         """Convert messages; the results of one answer's calls are one message."""

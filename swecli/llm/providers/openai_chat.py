@@ -9,11 +9,10 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage
 from swecli.llm.json_fields import joined_text, objects_in, typed_field
-from swecli.llm.native import NativeModel, safe_call_id
-from swecli.llm.signed_thoughts import SignedThoughts
+from swecli.llm.profile import WireName
+from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import data_url, images_of
 from swecli.models.message import ApiMessage, ModelRequest
-from swecli.values import dataclass
 
 _CLOSING_TAGS = {
     "<think>": "</think>",
@@ -29,84 +28,9 @@ _NEEDS_RESPONSES = re.compile(
 )
 _UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
 _THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
+# opaque thoughts: OpenRouter's; litellm's, also as a proxy, of Anthropic's models and of OpenAI's
+_OBJECT_FIELDS = ("reasoning_details", "thinking_blocks", "reasoning_items")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
-
-
-@dataclass(frozen=True, slots=True)
-class CallPart:
-    """A piece of a tool call. `index` is the service's, or its position in the chunk; the rest is "" if not sent."""
-
-    index: int
-    id: str
-    name: str
-    arguments: str  # JSON, or a part of it
-    signature: Any  # Google's `extra_content`, to be sent back with the call; None without one
-
-    @classmethod
-    def parse(cls, call: Mapping[str, Any], position: int) -> CallPart:
-        """Read one call of a chunk."""
-        function = typed_field(call, "function", dict)
-        index = call.get("index")
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some local servers send an object instead of a string
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        return cls(
-            index=index if isinstance(index, int) else position,
-            id=str(call.get("id") or ""),
-            name=str(function.get("name") or ""),
-            arguments=str(arguments or ""),
-            signature=call.get("extra_content"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ChatDelta:
-    """What one chunk adds to the answer; what the service did not send, or sent as another type, is empty."""
-
-    thoughts: str
-    thoughts_field: str  # by which they came, and go back; "" without any
-    details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
-    signed: list[dict[str, Any]]  # of litellm, also as a proxy: pieces of `thinking_blocks`
-    items: list[dict[str, Any]]  # the same for models of OpenAI: `reasoning_items`
-    text_signatures: list[Any]  # the same for Google: of the text, those of calls are in their ids
-    text: str
-    thinking: str  # Mistral: parts of the content
-    refusal: str
-    calls: list[CallPart]
-
-    @classmethod
-    def parse(cls, delta: Mapping[str, Any]) -> ChatDelta:
-        """Read a chunk's `delta`, or the `message` of a whole answer."""
-        # of a service that sends both, one is enough
-        thoughts_field = next(
-            (name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), ""
-        )
-        of_service = typed_field(delta, "provider_specific_fields", dict)
-        return cls(
-            thoughts=typed_field(delta, thoughts_field, str),
-            thoughts_field=thoughts_field,
-            details=objects_in(delta, "reasoning_details"),
-            signed=objects_in(delta, "thinking_blocks"),
-            items=objects_in(delta, "reasoning_items"),
-            text_signatures=typed_field(of_service, "thought_signatures", list),
-            text=_text_in(delta, "content"),
-            thinking="".join(_text_in(part, "thinking") for part in objects_in(delta, "content")),
-            refusal=typed_field(delta, "refusal", str),
-            calls=_call_parts(delta),
-        )
-
-
-def _call_parts(delta: Mapping[str, Any]) -> list[CallPart]:
-    calls = typed_field(delta, "tool_calls", list)
-    parts = [
-        CallPart.parse(call, position)
-        for position, call in enumerate(calls)
-        if isinstance(call, dict)
-    ]
-    only_function = typed_field(delta, "function_call", dict)  # before there were tools
-    if only_function:
-        parts.append(CallPart.parse({"function": only_function}, 0))
-    return parts
 
 
 class LeadingThoughts:
@@ -162,9 +86,7 @@ class ChatAnswer(Answer):
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
         self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
-        self._details: list[dict[str, Any]] = []
-        self._signed = SignedThoughts()
-        self._items: list[dict[str, Any]] = []
+        self._pieces: dict[str, list[dict[str, Any]]] = {name: [] for name in _OBJECT_FIELDS}
         self._text_signatures: list[Any] = []
         self._signatures: list[Any] = []  # of each call that has a name, None without one
 
@@ -181,8 +103,7 @@ class ChatAnswer(Answer):
             self.unknown_event = event
         # beside the last, empty delta some services repeat the whole message
         is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.pending)
-        body = typed_field(choice, "message" if is_whole else "delta", dict)
-        self._add_delta(ChatDelta.parse(body))
+        self._add_delta(typed_field(choice, "message" if is_whole else "delta", dict))
         if reason := choice.get("finish_reason"):
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
@@ -199,13 +120,17 @@ class ChatAnswer(Answer):
         has_named_call = bool(self._signatures)
         if has_named_call:
             fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
-        if self._details:
+        pieces = self._pieces
+        if pieces["reasoning_details"]:
             fields.pop("reasoning", None)  # these say the same, and more
-            fields["reasoning_details"] = _joined(self._details)
-        if signed := self._signed.blocks():
-            fields["thinking_blocks"] = signed
-        if self._items:
-            fields["reasoning_items"] = self._items
+        thoughts = _joined(pieces["thinking_blocks"])
+        objects = {
+            "reasoning_details": _joined(pieces["reasoning_details"], only_with_index=True),
+            # one without signature is only shown
+            "thinking_blocks": [block for block in thoughts if _is_whole(block)],
+            "reasoning_items": pieces["reasoning_items"],
+        }
+        fields |= {name: value for name, value in objects.items() if value}
         if self._text_signatures:
             fields["provider_specific_fields"] = {"thought_signatures": self._text_signatures}
         if any(self._signatures):
@@ -220,28 +145,50 @@ class ChatAnswer(Answer):
         if cost is not None:
             self.cost = cost
 
-    def _add_delta(self, delta: ChatDelta) -> None:
-        self.add(reasoning=delta.thoughts)
-        if delta.thoughts:
-            self._thoughts.setdefault(delta.thoughts_field, []).append(delta.thoughts)
-        self._details += delta.details
-        for piece in delta.signed:
-            self._signed.add(piece)
-        self._items += delta.items
-        self._text_signatures += delta.text_signatures
-        self._add_text(delta.text)
-        self.add(reasoning=delta.thinking, refusal=delta.refusal)
-        for call in delta.calls:
-            if call.name:
-                self._signatures.append(call.signature)
-            self.add_call(call.index, call.id, call.name, call.arguments)
+    def _add_delta(self, delta: Mapping[str, Any]) -> None:
+        """Add a chunk's `delta`, or the `message` of a whole answer."""
+        # of a service that sends both, one is enough
+        field = next((name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), "")
+        if field:
+            self.add(reasoning=delta[field])
+            self._thoughts.setdefault(field, []).append(delta[field])
+        for name, pieces in self._pieces.items():
+            pieces += objects_in(delta, name)
+        of_google = typed_field(delta, "provider_specific_fields", dict)
+        self._text_signatures += typed_field(of_google, "thought_signatures", list)
+        self._add_text(_text_in(delta, "content"))
+        thinking = "".join(_text_in(part, "thinking") for part in objects_in(delta, "content"))
+        self.add(reasoning=thinking, refusal=typed_field(delta, "refusal", str))
+        for position, call in enumerate(typed_field(delta, "tool_calls", list)):
+            if isinstance(call, dict):
+                self._add_call(call, position)
+        only_function = typed_field(delta, "function_call", dict)  # before there were tools
+        if only_function:
+            self._add_call({"function": only_function}, 0)
+
+    def _add_call(self, call: Mapping[str, Any], position: int) -> None:
+        """Add a piece of a call; `position` is its index if the service names none."""
+        function = typed_field(call, "function", dict)
+        index = call.get("index")
+        name = str(function.get("name") or "")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some local servers send an object instead of a string
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if name:
+            self._signatures.append(call.get("extra_content"))
+        self.add_call(
+            index if isinstance(index, int) else position,
+            str(call.get("id") or ""),
+            name,
+            str(arguments or ""),
+        )
 
     def _add_text(self, text: str, *, is_last: bool = False) -> None:
         thoughts, answer = self._leading_thoughts.feed(text, is_last=is_last)
         self.add(reasoning=thoughts, text=answer)
 
 
-class OpenAIChat(NativeModel):
+class OpenAIChat(Wire):
     """A model behind `/chat/completions`."""
 
     answer_type = ChatAnswer
@@ -261,7 +208,7 @@ class OpenAIChat(NativeModel):
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
-            **self.thinking(request, limit),
+            **self.level_fields(request, limit),
         }
         # OpenRouter marks the last message itself
         if profile.cache == "marks" and endpoint.api == "openai":
@@ -281,19 +228,9 @@ class OpenAIChat(NativeModel):
             body.pop("stream_options", None)
         return body
 
-    def other_wire(self, status: int | None, words: str) -> str:
+    def other_wire(self, status: int | None, words: str) -> WireName | None:
         """Return "responses" if the service asks for that wire."""
-        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
-
-    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
-        # late: only with a level
-        from swecli.llm.thinking import chat_fields
-
-        profile = self.profile
-        if not profile.may_think:
-            return {}
-        can_be_off = not profile.states_levels
-        return chat_fields(profile.dialect, profile.levels, level, can_be_off=can_be_off)
+        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else None
 
     def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]
@@ -379,22 +316,29 @@ def _is_only_text(message: Mapping[str, Any]) -> bool:
     return isinstance(message.get("content"), str) and not message.get("tool_calls")
 
 
-def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
-    """Merge consecutive `reasoning_details` of one type and index."""
+def _joined(
+    pieces: Sequence[dict[str, Any]], *, only_with_index: bool = False
+) -> list[dict[str, Any]]:
+    """Merge consecutive pieces of one type and index, `only_with_index` if they have one. Data come whole, and a
+    signature ends a thought."""
     joined: list[dict[str, Any]] = []
-    for piece in details:
+    for piece in pieces:
         last = joined[-1] if joined else {}
         is_same = piece.get("index") == last.get("index") and piece.get("type") == last.get("type")
-        has_index = isinstance(piece.get("index"), int)
-        if not is_same or not has_index or "data" in piece or "data" in last:
-            joined.append(dict(piece))
+        may_join = isinstance(piece.get("index"), int) or not only_with_index
+        if not (is_same and may_join) or "data" in piece or _is_whole(last):
+            joined.append({name: value for name, value in piece.items() if value is not None})
             continue
         for name, value in piece.items():
-            if name in ("text", "summary"):
+            if name in ("text", "summary", "thinking"):
                 last[name] = typed_field(last, name, str) + typed_field(piece, name, str)
             elif value is not None:
                 last[name] = value
     return joined
+
+
+def _is_whole(thought: Mapping[str, Any]) -> bool:
+    return bool(thought.get("signature") or thought.get("data"))
 
 
 def _text_in(holder: Mapping[str, Any], name: str) -> str:

@@ -10,17 +10,19 @@ from typing import Any
 from swecli.llm import errors
 from swecli.llm.answer import Answer, parse_cost, parse_usage
 from swecli.llm.json_fields import joined_text, typed_field
-from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.profile import WireName
+from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import calls_of, data_url, images_of
 from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
 _NO_SUCH_PATH = (404, 405, 501)
-_TEXT_EVENTS = {  # by event type: the text that it extends, and its field in the event that ends it
+_PART_EVENTS = {  # by event type: what it extends, and the field of that in the event that ends it
     "response.output_text": ("text", "text"),
     "response.refusal": ("refusal", "refusal"),
     "response.reasoning_summary_text": ("reasoning", "text"),
     "response.reasoning_text": ("reasoning", "text"),
+    "response.function_call_arguments": ("arguments", "arguments"),
 }
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
@@ -51,15 +53,12 @@ class _ResponsesAnswer(Answer):
             self._begin_call(index, item)
         elif kind == "response.output_item.done":
             self._end_item(index, typed_field(event, "item", dict))
-        elif family == "response.function_call_arguments":
-            field = "arguments" if step == "done" else "delta"
-            self._arguments(index, typed_field(event, field, str), step)
-        elif family in _TEXT_EVENTS and step in ("delta", "done"):
-            name, whole_field = _TEXT_EVENTS[family]
+        elif family in _PART_EVENTS and step in ("delta", "done"):
+            name, whole_field = _PART_EVENTS[family]
             text = typed_field(event, whole_field if step == "done" else "delta", str)
             part = event.get("summary_index", event.get("content_index"))
             if step == "delta" or part not in self._streamed.get((index, name), ()):
-                self._text(index, name, text, part)
+                self._add_part(index, name, text, part)
         elif kind == "response.reasoning_summary_part.added" and has_thoughts:
             self.add(reasoning="\n\n")
         elif kind in _END_EVENTS:
@@ -86,10 +85,14 @@ class _ResponsesAnswer(Answer):
             self._calls.add(index)
             self.add_call(index, str(item.get("call_id") or ""), str(item["name"]), "")
 
-    def _text(self, index: int, name: str, text: str, part: Any = None) -> None:
-        if not text:
+    def _add_part(self, index: int, name: str, text: str, part: Any = None) -> None:
+        """Add a piece of an item: of its text, refusal, reasoning or arguments."""
+        if not text or (name == "arguments" and index not in self._calls):
             return
         self._streamed.setdefault((index, name), set()).add(part)
+        if name == "arguments":
+            self.add_call(index, "", "", text)
+            return
         if name == "text" and self.has_schema and self._phases.get(index) == "commentary":
             name = "reasoning"  # the answer alone follows the schema
         if name == "text":
@@ -98,32 +101,16 @@ class _ResponsesAnswer(Answer):
             text = f"\n\n{text}" if is_next else text
         self.add(**{name: text})
 
-    def _arguments(self, index: int, arguments: str, step: str) -> None:
-        if index not in self._calls or (step == "done" and (index, "arguments") in self._streamed):
-            return
-        if arguments:
-            self._streamed[index, "arguments"] = set()
-            self.add_call(index, "", "", arguments)
-
     def _end_item(self, index: int, item: dict[str, Any]) -> None:
         """Store a finished item, and add what no earlier event had of it."""
         if index in self._items:
             return
         self._items[index] = item
         self._phases.setdefault(index, str(item.get("phase") or ""))
-        if item.get("type") == "function_call":
-            self._begin_call(index, item)
-            self._arguments(index, typed_field(item, "arguments", str), "done")
-        if item.get("type") == "message":
-            self._text_if_missing(index, "text", joined_text(item, "content", "text"))
-            self._text_if_missing(index, "refusal", joined_text(item, "content", "refusal"))
-        if item.get("type") == "reasoning":
-            thoughts = joined_text(item, "summary", "text") or joined_text(item, "content", "text")
-            self._text_if_missing(index, "reasoning", thoughts)
-
-    def _text_if_missing(self, index: int, name: str, text: str) -> None:
-        if (index, name) not in self._streamed:
-            self._text(index, name, text)
+        self._begin_call(index, item)
+        for name, text in _parts_of(item).items():
+            if (index, name) not in self._streamed:
+                self._add_part(index, name, text)
 
     def _end(self, response: Mapping[str, Any]) -> None:
         for index, item in enumerate(typed_field(response, "output", list)):
@@ -146,10 +133,10 @@ class _ResponsesAnswer(Answer):
         self.finished = True
 
 
-class Responses(NativeModel):
+class Responses(Wire):
     """A model behind `/responses`."""
 
-    wire = "responses"
+    dialect = "responses"
     answer_type = _ResponsesAnswer
 
     @property
@@ -165,11 +152,13 @@ class Responses(NativeModel):
     def origin(self) -> str:
         return f"{self.endpoint.origin} responses"
 
-    def other_wire(self, status: int | None, words: str) -> str:
-        """Return "chat" if a gateway does not have this endpoint; a refusal about the model is none."""
+    def other_wire(self, status: int | None, words: str) -> WireName | None:
+        """Return the other one if a gateway does not have this endpoint; a refusal about the model is none."""
         is_gateway = self.endpoint.base_url is not None
         is_path = status in _NO_SUCH_PATH and not errors.is_about_model(words, self.endpoint)
-        return "chat" if is_gateway and is_path else ""
+        if not (is_gateway and is_path):
+            return None
+        return "litellm" if self.endpoint.api == "litellm" else "chat"
 
     def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
@@ -204,19 +193,12 @@ class Responses(NativeModel):
         body["input"] = items
         return body
 
-    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
-        # late: only with a level
-        from swecli.llm.thinking import nearest_level
-
-        effort = nearest_level(self.profile.levels, level)
-        return {"reasoning": {"effort": effort}} if effort and self.profile.may_think else {}
-
     def _reasoning(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the fields about thoughts: the level, and that they come encrypted, with a summary."""
         if self.profile.thinking == "none" and "tools" in self.profile.origins:
             return {}
         fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
-        level = self.thinking(request, limit).get("reasoning", {})
+        level = self.level_fields(request, limit).get("reasoning", {})
         return {**fields, "reasoning": {**level, "summary": "auto"}}
 
     def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
@@ -234,6 +216,19 @@ class Responses(NativeModel):
         return [
             {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
         ]
+
+
+def _parts_of(item: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an item consists of: text and refusal, reasoning, or arguments."""
+    content = joined_text(item, "content", "text")
+    match item.get("type"):
+        case "message":
+            return {"text": content, "refusal": joined_text(item, "content", "refusal")}
+        case "reasoning":
+            return {"reasoning": joined_text(item, "summary", "text") or content}
+        case "function_call":
+            return {"arguments": typed_field(item, "arguments", str)}
+    return {}
 
 
 def _can_go_back(item: Mapping[str, Any]) -> bool:
@@ -273,15 +268,12 @@ def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]
     texts: list[str] = []
     calls: list[Any] = []
     for item in items:
-        content = item.get("content")
-        if item.get("type") == "message" and isinstance(content, str):
-            texts.append(content)
-        elif item.get("type") == "message":
-            texts.append(
-                joined_text(item, "content", "text") or joined_text(item, "content", "refusal")
-            )
-        elif item.get("type") == "function_call":
-            calls.append((item.get("call_id"), item.get("name"), _parsed(item.get("arguments"))))
+        parts = _parts_of(item)
+        if "text" in parts:
+            plain = typed_field(item, "content", str)
+            texts.append(plain or parts["text"] or parts["refusal"])
+        elif "arguments" in parts:
+            calls.append((item.get("call_id"), item.get("name"), _parsed(parts["arguments"])))
     return "\n\n".join(filter(None, texts)), calls
 
 
