@@ -10,6 +10,7 @@ from typing import Any
 from swecli.llm.json_fields import number_in, token_count, typed_field
 from swecli.llm.masking import KeyFilter
 from swecli.models.errors import ProviderError
+from swecli.models.json_value import JsonObject
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
 from swecli.values import dataclass
 
@@ -123,7 +124,7 @@ class Answer(ABC):
         self.has_schema = False  # whether the answer has to follow one
         self.reasoning_start = ""  # for error messages
         # the last event of no known kind: it may say why the answer ends
-        self.unknown_event: dict[str, Any] = {}
+        self.unknown_event: JsonObject = {}
         self.data_arrived = asyncio.Event()
         self.request_sent = asyncio.Event()
         self.size = 0
@@ -136,10 +137,10 @@ class Answer(ABC):
         self._filters = {name: KeyFilter(key) for name in self._texts}
 
     @abstractmethod
-    def read(self, event: dict[str, Any]) -> None:
+    def read(self, event: JsonObject) -> None:
         """Process one event. Raises ProviderError for an answer that is too long."""
 
-    def read_complete(self, event: dict[str, Any]) -> None:
+    def read_complete(self, event: JsonObject) -> None:
         """Process an answer sent as one JSON object instead of a stream. Raises as `read`."""
         self.read(event)
 
@@ -169,7 +170,7 @@ class Answer(ABC):
 
     def pop_chunks(self, *, is_last: bool = False) -> list[ModelChunk]:
         """Return and clear the deltas so far, merged into as few chunks as possible."""
-        texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
+        texts: JsonObject = {name: "".join(parts) for name, parts in self._texts.items()}
         for name, key_filter in self._filters.items():
             texts[name] = key_filter.feed(texts[name], is_last=is_last)
         chunks = [ModelChunk(**texts)] if any(texts.values()) else []

@@ -28,6 +28,7 @@ from swecli.llm.services import (
     service_at,
 )
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
 _CONNECT_SECONDS = 0.2
@@ -77,7 +78,7 @@ class Endpoint:
     # what the user configured
     auth: Auth = "bearer"  # the header of the key
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    extra_body: JsonMapping = field(default_factory=dict)
     thinking: str = ""
     key_command: tuple[str, ...] = ()  # it runs before the first request
 
@@ -132,7 +133,7 @@ class Endpoint:
         """Return foreign text without the key and the values of the user's headers."""
         return mask_secrets(text, [self.key or "", *self.headers.values()])
 
-    def probe(self) -> dict[str, Any]:
+    def probe(self) -> JsonObject:
         """Ask a local server for its window and capabilities, as Profile fields; {} for any other server, and without
         an answer in 0.5 s."""
         server = self._probed_server()
@@ -140,7 +141,7 @@ class Endpoint:
             return {}
         service = SERVICES[self.provider]
         window = self._listed_window(server, service.lists)
-        fields: dict[str, Any] = {}
+        fields: JsonObject = {}
         if service.name == "ollama":
             fields = _ask_ollama(server, self.model)
         elif not window and service.name != "lm_studio":  # older llama.cpp
@@ -369,7 +370,7 @@ def _unquoted(value: str) -> str:
     return value[1:-1].strip() if is_quoted else value
 
 
-def _window_in(row: Mapping[str, Any]) -> int:
+def _window_in(row: JsonMapping) -> int:
     """Return the window in a server's row of a model: that of its loaded instance, else the largest possible, or 0."""
     loaded = [instance.get("config") for instance in objects_in(row, "loaded_instances")]
     for holder in (*loaded, row, row.get("meta")):
@@ -379,7 +380,7 @@ def _window_in(row: Mapping[str, Any]) -> int:
     return 0
 
 
-def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
+def _ask_ollama(server: tuple[str, int], model: str) -> JsonObject:
     """Return what Ollama knows about a model, as Profile fields; its window unless it is loaded with another one. {} if
     it does not know the model."""
     description = _fetch_json(server, "/api/show", {"model": model})
@@ -390,7 +391,7 @@ def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
     window = int(configured[1]) if configured else _OLLAMA_WINDOW
     info = typed_field(description, "model_info", dict)
     largest = token_count(info, *(name for name in info if name.endswith(".context_length")))
-    fields: dict[str, Any] = {"window": min(window, largest or window)}
+    fields: JsonObject = {"window": min(window, largest or window)}
     capabilities = description.get("capabilities")
     if isinstance(capabilities, list):
         fields["tools"] = "tools" in capabilities
@@ -398,12 +399,12 @@ def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
     return fields
 
 
-def _rows_in(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows_in(answer: JsonMapping) -> list[JsonObject]:
     """Return the models that a server lists, [] if it lists none."""
     return objects_in(answer, "data") or objects_in(answer, "models")
 
 
-def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
+def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> JsonObject:
     """GET a path, or POST `body` to it; return the JSON object that comes, {} on any failure or timeout."""
     with (
         suppress(OSError, ValueError, RecursionError),

@@ -24,6 +24,7 @@ from swecli.models.errors import (
     RequestRefused,
     Unavailable,
 )
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.redact import redact
 from swecli.text import sanitize, truncate
 from swecli.values import dataclass
@@ -242,7 +243,7 @@ def error_for_response(
 
 
 def error_for_event(
-    event: Mapping[str, Any], endpoint: Endpoint, *, is_last: bool = False
+    event: JsonMapping, endpoint: Endpoint, *, is_last: bool = False
 ) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
     that broke off is an error also if it only has a message."""
@@ -272,7 +273,7 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     )
 
 
-def _status_named_by(error: Mapping[str, Any]) -> int:
+def _status_named_by(error: JsonMapping) -> int:
     """Return the HTTP status that an error object names, itself or by its type; 0 for none."""
     for key in ("type", "code", "status"):
         value = str(error.get(key))
@@ -428,7 +429,7 @@ def parse_error_body(text: str) -> ErrorBody:
     return ErrorBody(words, _path_in(inner))
 
 
-def _path_in(error: Mapping[str, Any]) -> str:
+def _path_in(error: JsonMapping) -> str:
     """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body"."""
     details = error.get("detail")
     inner = details[0] if isinstance(details, list) and details else error
@@ -438,7 +439,7 @@ def _path_in(error: Mapping[str, Any]) -> str:
     return path if isinstance(path, str) else ""
 
 
-def _first_object(text: str) -> dict[str, Any]:
+def _first_object(text: str) -> JsonObject:
     """Return the JSON object that begins first in a text, {} if there is none that can be parsed."""
     _, brace, rest = text.partition("{")
     if not brace:
@@ -449,7 +450,7 @@ def _first_object(text: str) -> dict[str, Any]:
     return {}
 
 
-def _find_error(body: Mapping[str, Any]) -> Any:
+def _find_error(body: JsonMapping) -> Any:
     """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
     error = _first_set(body, "error", "errors", "base_resp") or body
     if isinstance(error, list):
@@ -459,16 +460,16 @@ def _find_error(body: Mapping[str, Any]) -> Any:
     return error
 
 
-def _message(error: Mapping[str, Any]) -> Any:
+def _message(error: JsonMapping) -> Any:
     """Return the message of an error object, None if it has none."""
     return _first_set(error, "message", "detail", "error", "msg", "status_msg")
 
 
-def _first_set(holder: Mapping[str, Any], *keys: str) -> Any:
+def _first_set(holder: JsonMapping, *keys: str) -> Any:
     return next((holder[key] for key in keys if holder.get(key)), None)
 
 
-def _with_details(error: Mapping[str, Any], message: Any) -> str:
+def _with_details(error: JsonMapping, message: Any) -> str:
     """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
     words = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     code = _word_code(error)
@@ -479,13 +480,13 @@ def _with_details(error: Mapping[str, Any], message: Any) -> str:
     return words + "".join(f" ({detail})" for detail in missing)
 
 
-def _word_code(error: Mapping[str, Any]) -> str:
+def _word_code(error: JsonMapping) -> str:
     """Return the error's code if it is a word, "" for a number: that is the status again."""
     code = error.get("code")
     return code if isinstance(code, str) and not code.isdigit() else ""
 
 
-def _upstream_words(error: Mapping[str, Any]) -> str:
+def _upstream_words(error: JsonMapping) -> str:
     """Return what the service behind a router said, "" if that is not told."""
     for holder, key in (("metadata", "raw"), ("value", "error_message")):
         inner = error.get(holder)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from swecli.models.json_value import JsonObject
+
 Kind = TypeVar("Kind")
 
 
@@ -14,7 +16,7 @@ def typed_field(holder: Any, name: str, kind: type[Kind]) -> Kind:
     return value if isinstance(value, kind) else kind()
 
 
-def objects_in(holder: Any, name: str) -> list[dict[str, Any]]:
+def objects_in(holder: Any, name: str) -> list[JsonObject]:
     """Return the objects of a list field, [] if it is no list."""
     return [item for item in typed_field(holder, name, list) if isinstance(item, dict)]
 

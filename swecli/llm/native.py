@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, STOPS, Answer
@@ -22,6 +22,7 @@ from swecli.models.errors import (
     Unavailable,
     UnsupportedFeature,
 )
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ModelChunk, ModelRequest, StopReason
 from swecli.values import dataclass
 
@@ -43,7 +44,7 @@ class _Exchange:
 
     wire: Wire
     request: ModelRequest
-    body: dict[str, Any]
+    body: JsonObject
     answer: Answer
     reading: asyncio.Task[None]
 
@@ -60,7 +61,7 @@ class NativeModel:
     """One model at one endpoint, asked over the wire that its profile names."""
 
     def __init__(
-        self, endpoint: Endpoint, profile: Profile, learned: dict[str, Any] | None = None
+        self, endpoint: Endpoint, profile: Profile, learned: JsonObject | None = None
     ) -> None:
         self.name = endpoint.name
         self.endpoint = endpoint
@@ -90,11 +91,11 @@ class NativeModel:
         """Import what the first request needs."""
         self.wire.warm()
 
-    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+    def thinking_sent(self, level: str, limit: int) -> JsonObject:
         """Return the fields of a request that ask for a thinking level: see `Wire.thinking_sent`."""
         return self.wire.thinking_sent(level, limit)
 
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> JsonObject:
         """Return the body of a request: see `Wire.body`."""
         return self.wire.body(request)
 
@@ -197,7 +198,7 @@ class NativeModel:
         return limit
 
     async def _run_request(
-        self, wire: Wire, request: ModelRequest, body: dict[str, Any], answer: Answer
+        self, wire: Wire, request: ModelRequest, body: JsonObject, answer: Answer
     ) -> None:
         """Send the request and read the whole answer. Raises ProviderError."""
         try:
@@ -251,7 +252,7 @@ class NativeModel:
         tries = errors.TRIES_IF_BROKEN_OFF if answer.has_content else errors.TRIES_IF_EMPTY
         raise Unavailable(f"{self.endpoint.address} {problem}.", "Try again.", tries=tries)
 
-    def _check_empty(self, body: Mapping[str, Any], answer: Answer, stop: StopReason) -> None:
+    def _check_empty(self, body: JsonMapping, answer: Answer, stop: StopReason) -> None:
         """Raise ProviderError for an answer that has neither text nor calls, unless another rule deals with it."""
         address = self.endpoint.address
         if stop in ("content_filter", "refusal"):
@@ -290,7 +291,7 @@ class NativeModel:
         return {"origin": wire.origin, "prefix": prefix, "content": content}
 
     def _refusal_error(
-        self, wire: Wire, request: ModelRequest, body: dict[str, Any], refusal: errors.Refusal
+        self, wire: Wire, request: ModelRequest, body: JsonObject, refusal: errors.Refusal
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
         first 401 or 403, allow the request to be repeated; else its error. A web page reveals nothing."""
@@ -341,9 +342,7 @@ class NativeModel:
         self._is_guessing = self._is_guessing or lesson.is_guess
         return self._known != before
 
-    def _lesson_from(
-        self, wire: Wire, body: dict[str, Any], refusal: errors.Refusal
-    ) -> Lesson | None:
+    def _lesson_from(self, wire: Wire, body: JsonObject, refusal: errors.Refusal) -> Lesson | None:
         """Return what a refusal reveals, None for nothing: then a guess that did not help is taken back."""
         # late: most requests are not refused
         from swecli.llm.refusals import Lesson, lesson_from_refusal

@@ -18,6 +18,7 @@ from swecli.llm.price_table import Row, read_table, row_named, rows_in
 from swecli.llm.public_json import fetch_object
 from swecli.llm.table_update import own_columns, table_text
 from swecli.models.errors import Unavailable
+from swecli.models.json_value import JsonMapping, JsonObject
 
 _log = logging.getLogger(__name__)
 NAME = "openrouter"
@@ -55,7 +56,7 @@ def find_listed(model: str, address: str, environ: Mapping[str, str], *, ask: bo
     return row_named(table, model) or row_named(table, plain_name)
 
 
-def stored_rows(address: str, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def stored_rows(address: str, environ: Mapping[str, str]) -> dict[str, JsonObject]:
     """Return the rows by model of the list of the service at `address`, as it was last fetched; {} if it never was."""
     return rows_in(_stored_table(_path(environ), address))
 
@@ -94,16 +95,16 @@ def _postpone(path: Path, address: str, rows: Mapping[str, Row]) -> None:
         os.utime(path, (pretended_time, pretended_time))
 
 
-def read_rows(listed: Mapping[str, Any]) -> dict[str, Row]:
+def read_rows(listed: JsonMapping) -> dict[str, Row]:
     """Return the list's rows in the terms of the price table. What is not of the right kind is left out."""
     models = objects_in(listed, "data")
     return {model["id"]: _row(model) for model in models if isinstance(model.get("id"), str)}
 
 
-def _row(model: Mapping[str, Any]) -> Row:
+def _row(model: JsonMapping) -> Row:
     limits = {**model, **typed_field(model, "top_provider", dict)}
     prices = typed_field(model, "pricing", dict)
-    row: dict[str, Any] = {
+    row: JsonObject = {
         "litellm_provider": NAME,
         "mode": "chat",
         "max_input_tokens": limits.get("context_length") or model.get("context_length"),

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from swecli.config.paths import Paths
 from swecli.llm.json_fields import token_count
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:  # a model is chosen before there is a message
     from swecli.models.message import Usage
 
-Row = Mapping[str, Any]
+Row = JsonMapping
 # made of litellm's table by scripts/release/models; both kinds of files have one row to a line
 SHIPPED_TABLE = Path(__file__).with_name("models.json")
 TABLE_HEAD = b'{"version": 2,'  # a file that begins otherwise is of another version
@@ -56,12 +57,12 @@ def tokenizer_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def model_table() -> dict[str, dict[str, Any]]:
+def model_table() -> dict[str, JsonObject]:
     """Return prices and limits by model name; empty if the file cannot be read. Takes 20 ms."""
     return rows_in(_fetched_table()) or shipped_table()
 
 
-def shipped_table() -> dict[str, dict[str, Any]]:
+def shipped_table() -> dict[str, JsonObject]:
     """Return the rows that were installed with this program; empty if the file cannot be read."""
     return rows_in(read_table(SHIPPED_TABLE))
 
@@ -229,7 +230,7 @@ def token_prices(usage: Usage, row: Row | None) -> dict[str, float | None]:
     return by_category
 
 
-def is_row(row: Any) -> TypeGuard[dict[str, Any]]:
+def is_row(row: Any) -> TypeGuard[JsonObject]:
     """Return whether a value of a table is a model's row: it names the provider."""
     return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
 
@@ -255,14 +256,14 @@ def row_named(table: bytes, name: str) -> Row | None:
     return row if is_row(row) else None
 
 
-def rows_in(table: bytes) -> dict[str, dict[str, Any]]:
+def rows_in(table: bytes) -> dict[str, JsonObject]:
     """Return the rows of a table by name, {} if it is damaged."""
     rows = _parsed(table).get("models")
     items = rows.items() if isinstance(rows, dict) else ()
     return {name: row for name, row in items if is_row(row)}
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parsed(text: bytes) -> JsonObject:
     """Return the object that a table or a line of it is, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
         value = json.loads(text)

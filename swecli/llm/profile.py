@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
 from swecli.llm.services import Api, Dialect, maker_of
 from swecli.llm.thinking import levels_in
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
@@ -73,8 +74,8 @@ class Profile:
         cls,
         endpoint: Endpoint,
         row: Row | None,
-        probed: Mapping[str, Any],
-        learned: Mapping[str, Any] | None = None,
+        probed: JsonMapping,
+        learned: JsonMapping | None = None,
         entry: ModelEntry | None = None,
         layer: str = "table",
         like: str = "",
@@ -142,7 +143,7 @@ class Profile:
         price = self.price.get(_PRICES[name])
         return round(price * 1e6, 6) if isinstance(price, int | float) else None
 
-    def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
+    def layered(self, values: JsonMapping, layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
         fields = {
             name: value
@@ -154,9 +155,9 @@ class Profile:
         return replace(self, **fields, origins={**self.origins, **dict.fromkeys(fields, layer)})
 
 
-def _stated_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
+def _stated_fields(row: Row, endpoint: Endpoint) -> JsonObject:
     """Return the record's fields that a row of the table states itself."""
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for name, column in _FLAGS.items():
         if isinstance(row.get(column), bool):
             fields[name] = row[column]
@@ -173,7 +174,7 @@ def _stated_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     return fields
 
 
-def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
+def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
     """Return the record's fields that follow from provider, name and row, which may be empty."""
     thinking = _thinking_of(row, endpoint)
     is_openai_itself = endpoint.provider == "openai" and endpoint.base_url is None
@@ -259,7 +260,7 @@ def _uses_responses(row: Row, endpoint: Endpoint) -> bool:
     return endpoint.provider != "xai" and bool(row.get("supports_reasoning")) and is_offered
 
 
-def _from_entry(entry: ModelEntry) -> dict[str, Any]:
+def _from_entry(entry: ModelEntry) -> JsonObject:
     """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
     return {

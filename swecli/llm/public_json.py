@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from typing import Any
 
 from swecli.models.errors import Unavailable
+from swecli.models.json_value import JsonObject
 
 _PIECE = 1 << 16
 
 
-def fetch_object(url: str, *, seconds: float, max_bytes: int) -> dict[str, Any]:
+def fetch_object(url: str, *, seconds: float, max_bytes: int) -> JsonObject:
     """Return the JSON object at an http(s) address. Raises Unavailable, with one line, if none came within `seconds`:
     no network, an error status, another shape, or more than `max_bytes`."""
     received: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Settings
@@ -34,6 +34,7 @@ from swecli.llm.services import (
     Service,
 )
 from swecli.models.errors import ModelNotFound, SwecliError
+from swecli.models.json_value import JsonObject
 from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
 # what refusals taught in this session, as fields of the profile, by the model's origin
-_learned: dict[str, dict[str, Any]] = {}
+_learned: dict[str, JsonObject] = {}
 
 
 def make_model(
@@ -240,7 +241,7 @@ def _row_of(
 def create_model(
     endpoint: Endpoint,
     row: Row | None,
-    learned: dict[str, Any] | None = None,
+    learned: JsonObject | None = None,
     entry: ModelEntry | None = None,
     layer: str = "table",
     like: str = "",

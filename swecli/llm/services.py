@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from swecli.models.errors import AuthFailed
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
 DEMO = "demo"  # the model that needs no service
@@ -80,10 +81,10 @@ def other_service(name: str) -> Service:
     return service_of(row)
 
 
-def service_of(row: Mapping[str, Any]) -> Service:
+def service_of(row: JsonMapping) -> Service:
     """Return the service of a row, with what follows from its name, address and protocol unless the row states it."""
     stem = row["name"].upper()
-    values: dict[str, Any] = {
+    values: JsonObject = {
         "key_variables": [f"{stem}_API_KEY"],
         "auth": auth_of_api(row.get("api", "openai")),
         "domains": [domain_of(row["address"])],

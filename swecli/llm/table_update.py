@@ -20,6 +20,7 @@ from swecli.llm.price_table import (
 from swecli.llm.public_json import fetch_object
 from swecli.llm.thinking import LEVELS
 from swecli.models.errors import BadInput, Unavailable
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import Usage
 from swecli.values import dataclass
 
@@ -98,7 +99,7 @@ def update_table(environ: Mapping[str, str]) -> TableUpdate:
     )
 
 
-def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def read_rows(litellm_table: JsonMapping) -> dict[str, JsonObject]:
     """Return what the program reads of litellm's table: the rows of chat models by name, sorted, with the columns that
     mean something here. Prices and sizes that are none are left out: a negative price would lower what is counted.
     Another name of a model (`alias_of`) has that model's row."""
@@ -111,7 +112,7 @@ def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def own_columns(row: Row) -> dict[str, Any]:
+def own_columns(row: Row) -> JsonObject:
     """Return the columns of a row that mean something here, without prices and sizes that are none."""
     return {key: value for key, value in row.items() if _is_column(key, value)}
 
@@ -126,7 +127,7 @@ def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[st
     return text
 
 
-def _to_lines(fields: Mapping[str, Any]) -> str:
+def _to_lines(fields: JsonMapping) -> str:
     """Return the inside of a JSON object, one field to a line."""
     return ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
 

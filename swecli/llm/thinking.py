@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swecli.config.model_entry import THINKING
 from swecli.llm.services import Dialect
+from swecli.models.json_value import JsonMapping, JsonObject
 
 if TYPE_CHECKING:
     from swecli.llm.profile import Profile
@@ -21,7 +22,7 @@ _MOST_OF_GEMINI = 24_576
 _TOKENS_OF_LOW, _TOKENS_OF_MEDIUM = 2_048, 8_192  # up to which a number of tokens is that level
 
 
-def levels_in(row: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
+def levels_in(row: JsonMapping, usual: Sequence[str]) -> tuple[str, ...]:
     """Return the levels that a row of the table states, in order: a list, or the usual ones of the service with those
     that it adds or takes away. What is no level is left out: the table may be of tomorrow."""
     stated = row.get("reasoning_effort_levels")
@@ -53,9 +54,7 @@ def nearest_level(levels: Sequence[str], requested: str) -> str:
     return lower[-1] if lower else next(iter(thinking), "")
 
 
-def thinking_fields(
-    dialect: Dialect, profile: Profile, requested: str, limit: int
-) -> dict[str, Any]:
+def thinking_fields(dialect: Dialect, profile: Profile, requested: str, limit: int) -> JsonObject:
     """Return the fields of a request that ask for a level, in a dialect; {} if nothing can be sent. `limit` is the
     longest answer in tokens."""
     if not profile.may_think:
@@ -89,7 +88,7 @@ def thinking_fields(
             switch = {"chat_template_kwargs": {"enable_thinking": not is_off}}
             return switch if is_off else {**switch, **effort}
         case "gemini":
-            config: dict[str, Any] = {"thinkingLevel": level} if level else {}
+            config: JsonObject = {"thinkingLevel": level} if level else {}
             if profile.thinking == "budget":
                 config = {"thinkingBudget": _budget(_BUDGETS_OF_GEMINI, requested, _MOST_OF_GEMINI)}
             return {"generationConfig": {"thinkingConfig": config}} if config else {}
@@ -97,7 +96,7 @@ def thinking_fields(
             return _of_anthropic(profile, requested, limit)
 
 
-def _of_anthropic(profile: Profile, requested: str, limit: int) -> dict[str, Any]:
+def _of_anthropic(profile: Profile, requested: str, limit: int) -> JsonObject:
     """Return the fields for Anthropic; a token budget only for models without adaptive thinking."""
     if requested == "off" and profile.thinking != "always":
         return {"thinking": {"type": "disabled"}} if profile.thinks_unasked else {}
@@ -105,7 +104,7 @@ def _of_anthropic(profile: Profile, requested: str, limit: int) -> dict[str, Any
         budget = min(_budget(_BUDGETS, requested, limit), limit - _MIN_BUDGET)
         return {"thinking": {"type": "enabled", "budget_tokens": max(_MIN_BUDGET, budget)}}
     # else the newest models leave their thoughts out
-    fields: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}}
+    fields: JsonObject = {"thinking": {"type": "adaptive", "display": "summarized"}}
     thinking_levels = [level for level in profile.levels if level != "none"]
     if effort := nearest_level(thinking_levels, requested):
         fields["output_config"] = {"effort": effort}
@@ -117,12 +116,12 @@ def _budget(budgets: Mapping[str, int], requested: str, largest: int) -> int:
     return int(requested) if requested.isdecimal() else budgets.get(requested, largest)
 
 
-def in_words(fields: Mapping[str, Any]) -> str:
+def in_words(fields: JsonMapping) -> str:
     """Return what is sent, for a person: `thinking.type = adaptive, output_config.effort = high`; "" for nothing."""
     return ", ".join(f"{path} = {value}" for path, value in _paths(fields, ""))
 
 
-def _paths(fields: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
+def _paths(fields: JsonMapping, prefix: str) -> list[tuple[str, str]]:
     paths: list[tuple[str, str]] = []
     for name, value in fields.items():
         if isinstance(value, Mapping):

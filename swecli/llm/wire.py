@@ -26,6 +26,7 @@ from swecli.models.api_message import (
     without_fields,
 )
 from swecli.models.errors import Unavailable
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
@@ -64,10 +65,10 @@ class Wire(ABC):
         return None
 
     @abstractmethod
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the request in the service's format, for an answer of at most `limit` tokens."""
 
-    def thinking(self, level: str, limit: int) -> dict[str, Any]:
+    def thinking(self, level: str, limit: int) -> JsonObject:
         """Return the fields of a request that ask for a thinking level, {} if it is "" or cannot be asked for. `limit`
         is the longest answer in tokens."""
         if not level:
@@ -77,17 +78,17 @@ class Wire(ABC):
 
         return thinking_fields(self.dialect or self.profile.dialect, self.profile, level, limit)
 
-    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
+    def thinking_sent(self, level: str, limit: int) -> JsonObject:
         """Return the same without what the model has refused, as a request has them."""
         fields = self.thinking(level, limit)
         fields |= {name: self.endpoint.extra_body.get(name, fields[name]) for name in fields}
         return self._without_refused(fields)
 
-    def level_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def level_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the fields for the level that the user chose; without one the model decides."""
         return self.thinking(request.thinking or self.endpoint.thinking, limit)
 
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> JsonObject:
         """Return the request body; equal requests give equal bytes (prompt caching depends on it)."""
         limit = request.max_tokens or self.profile.reserve()
         if self.profile.max_output:
@@ -97,7 +98,7 @@ class Wire(ABC):
             fields["tools"] = without_names(fields["tools"], self.profile.off)
         return self._without_refused(fields)
 
-    def _without_refused(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def _without_refused(self, fields: JsonObject) -> JsonObject:
         """Return the fields without those that the model has refused; one inside of another (`thinking.display`) takes
         that with it if nothing else is in it."""
         for path in self.profile.off:
@@ -174,7 +175,7 @@ class Wire(ABC):
             return False
         return not self.blocks_to_return(message)
 
-    async def exchange(self, body: Mapping[str, Any], answer: Answer) -> None:
+    async def exchange(self, body: JsonMapping, answer: Answer) -> None:
         """Send the body and read the response into `answer`. Raises Refusal, ProviderError and transport errors."""
         endpoint = self.endpoint
         url = f"{endpoint.address.rstrip('/')}{self.path}"
@@ -213,7 +214,7 @@ class Wire(ABC):
                 answer.read(self._parse_object(data, problem, errors.TRIES_IF_BROKEN_OFF))
         return len(events)
 
-    def _parse_object(self, data: bytes, problem: str, tries: int) -> dict[str, Any]:
+    def _parse_object(self, data: bytes, problem: str, tries: int) -> JsonObject:
         """Parse a JSON object. Raises ProviderError if it is not one, or contains an error."""
         try:
             value = json.loads(data.decode("utf-8", "replace"))
@@ -247,7 +248,7 @@ def without_names(value: Any, names: Collection[str]) -> Any:
         return [without_names(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for name, inner in value.items():
         if name == "properties" and isinstance(inner, dict):
             fields[name] = {key: without_names(content, names) for key, content in inner.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ from swecli.llm.answer import Answer, parse_usage
 from swecli.llm.json_fields import typed_field
 from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import ToolMessage, calls_of, images_of
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
@@ -30,11 +31,11 @@ class _MessageAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._counts: dict[str, Any] = {}
-        self._content: dict[int, dict[str, Any]] = {}
+        self._counts: JsonObject = {}
+        self._content: dict[int, JsonObject] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}  # deltas by block and field
 
-    def read(self, event: dict[str, Any]) -> None:
+    def read(self, event: JsonObject) -> None:
         kind = event.get("type")
         index = event.get("index")
         if not isinstance(index, int):
@@ -57,7 +58,7 @@ class _MessageAnswer(Answer):
         if not kind:
             self.unknown_event = event
 
-    def read_complete(self, event: dict[str, Any]) -> None:
+    def read_complete(self, event: JsonObject) -> None:
         self.unknown_event = event
         self._count(event.get("usage"))
         for index, block in enumerate(typed_field(event, "content", list)):
@@ -82,7 +83,7 @@ class _MessageAnswer(Answer):
         has_opaque = any(block.get("type") not in _VISIBLE_TYPES for block in complete.values())
         return list(complete.values()) if has_opaque else []
 
-    def _start_block(self, index: int, block: dict[str, Any]) -> None:
+    def _start_block(self, index: int, block: JsonObject) -> None:
         self._content[index] = block
         if block.get("type") == "tool_use":
             self.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), "")
@@ -90,7 +91,7 @@ class _MessageAnswer(Answer):
             text=typed_field(block, "text", str), reasoning=typed_field(block, "thinking", str)
         )
 
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
+    def _delta(self, index: int, delta: JsonMapping) -> None:
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
         piece = typed_field(delta, field, str)
         if not piece:
@@ -117,7 +118,7 @@ class _MessageAnswer(Answer):
             self._counts |= {name: value for name, value in usage.items() if value is not None}
             self.usage = parse_usage(self._counts)
 
-    def _end(self, holder: Mapping[str, Any]) -> None:
+    def _end(self, holder: JsonMapping) -> None:
         if holder.get("stop_reason"):
             self.finish_reason = str(holder["stop_reason"])
             details = typed_field(holder, "stop_details", dict)
@@ -132,10 +133,10 @@ class Anthropic(Wire):
     headers = {"anthropic-version": "2023-06-01"}
     dialect = "anthropic"
 
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         profile = self.profile
         endpoint = self.endpoint
-        body: dict[str, Any] = {"model": endpoint.model, "max_tokens": limit, "stream": True}
+        body: JsonObject = {"model": endpoint.model, "max_tokens": limit, "stream": True}
         body |= self.level_fields(request, limit)
         body |= endpoint.extra_body
         if request.tools:
@@ -149,9 +150,9 @@ class Anthropic(Wire):
             _set_marks(body)
         return body
 
-    def _turns(self, messages: Iterable[ApiMessage]) -> list[dict[str, Any]]:
+    def _turns(self, messages: Iterable[ApiMessage]) -> list[JsonObject]:
         """Convert messages; tool results become user messages."""
-        turns: list[dict[str, Any]] = []
+        turns: list[JsonObject] = []
         for message in messages:
             role = "user"
             if message["role"] == "assistant":
@@ -167,7 +168,7 @@ class Anthropic(Wire):
                 turns.append({"role": role, "content": blocks})
         return turns
 
-    def _answer_blocks(self, message: ApiMessage) -> list[dict[str, Any]]:
+    def _answer_blocks(self, message: ApiMessage) -> list[JsonObject]:
         """Return the blocks of an answer: as they came, or made of its text and calls, with the thoughts that those
         with calls must have."""
         plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
@@ -182,15 +183,15 @@ class Anthropic(Wire):
             return [{"type": "thinking", "thinking": filler, "signature": ""}, *content]
         return content
 
-    def _sendable(self, message: ApiMessage) -> list[dict[str, Any]]:
+    def _sendable(self, message: ApiMessage) -> list[JsonObject]:
         """Return the blocks to send back without empty text: the service refuses that, also if it sent it."""
         blocks = [dict(block) for block in self.blocks_to_return(message)]
         return [block for block in blocks if str(block.get("text", "-")).strip()]
 
 
-def _visible_content(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _visible_content(blocks: Iterable[JsonMapping]) -> list[JsonObject]:
     """Return the text and calls of an answer's blocks, in the form that `_turns` builds from a stored message."""
-    visible: list[dict[str, Any]] = []
+    visible: list[JsonObject] = []
     for block in blocks:
         if block.get("type") == "text" and typed_field(block, "text", str).strip():
             if visible and visible[-1]["type"] == "text":
@@ -202,7 +203,7 @@ def _visible_content(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
     return visible
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool(spec: ToolSpec) -> JsonObject:
     return {
         "name": spec.name,
         "description": spec.description,
@@ -210,7 +211,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _system(request: ModelRequest) -> list[dict[str, Any]]:
+def _system(request: ModelRequest) -> list[JsonObject]:
     """Return the system text, split at the request's cache marks."""
     text = "\n\n".join(
         message["content"] for message in request.messages if message["role"] == "system"
@@ -220,19 +221,19 @@ def _system(request: ModelRequest) -> list[dict[str, Any]]:
     return [{"type": "text", "text": part} for part in parts if part.strip()]
 
 
-def _text_blocks(content: str | None) -> list[dict[str, Any]]:
+def _text_blocks(content: str | None) -> list[JsonObject]:
     return [{"type": "text", "text": content}] if content and content.strip() else []
 
 
-def _image_blocks(message: ApiMessage) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
+def _image_blocks(message: ApiMessage) -> list[JsonObject]:
+    blocks: list[JsonObject] = []
     for image in images_of(message):
         source = {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
         blocks.append({"type": "image", "source": source})
     return blocks
 
 
-def _call_blocks(message: ApiMessage) -> list[dict[str, Any]]:
+def _call_blocks(message: ApiMessage) -> list[JsonObject]:
     return [
         {
             "type": "tool_use",
@@ -244,14 +245,14 @@ def _call_blocks(message: ApiMessage) -> list[dict[str, Any]]:
     ]
 
 
-def _result(message: ToolMessage) -> dict[str, Any]:
+def _result(message: ToolMessage) -> JsonObject:
     block = {"type": "tool_result", "tool_use_id": safe_call_id(message["tool_call_id"])}
     if message["content"].strip():
         block["content"] = message["content"]
     return block
 
 
-def _set_marks(body: dict[str, Any]) -> None:
+def _set_marks(body: JsonObject) -> None:
     """Set cache marks on the static system text, the epoch's head and the last message. A mark caches everything before
     it, the tools included. Of many parts of the system text the last ones are marked."""
     first_blocks = body.get("system") or body["messages"][0]["content"][-1:]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from swecli.llm.answer import STOPS, Answer, parse_usage
 from swecli.llm.json_fields import objects_in, typed_field
 from swecli.llm.wire import Wire
 from swecli.models.api_message import calls_of, images_of
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
 # what Google's page on JSON Schema lists; it refuses or ignores other keywords
@@ -27,9 +28,9 @@ class _GeminiAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: list[dict[str, Any]] = []  # without thoughts
+        self._parts: list[JsonObject] = []  # without thoughts
 
-    def read(self, event: dict[str, Any]) -> None:
+    def read(self, event: JsonObject) -> None:
         candidate = next(iter(objects_in(event, "candidates")), {})
         if not candidate:
             self.unknown_event = event
@@ -48,7 +49,7 @@ class _GeminiAnswer(Answer):
         )
         return self._parts if is_opaque else []
 
-    def _add_part(self, part: dict[str, Any]) -> None:
+    def _add_part(self, part: JsonObject) -> None:
         text = typed_field(part, "text", str)
         if part.get("thought") is True:
             self.add(reasoning=text)
@@ -88,9 +89,9 @@ class Gemini(Wire):
         version = "" if _VERSION_AT_END.search(self.endpoint.address) else "/v1beta"
         return f"{version}/models/{self.endpoint.model}:streamGenerateContent?alt=sse"
 
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the body with changing fields last, so that the service can cache its prefix."""
-        settings: dict[str, Any] = {"maxOutputTokens": limit}
+        settings: JsonObject = {"maxOutputTokens": limit}
         if self.profile.thinking != "none":
             level_fields = self.level_fields(request, limit).get("generationConfig", {})
             thoughts_shown = {"includeThoughts": True}
@@ -101,7 +102,7 @@ class Gemini(Wire):
         if request.schema is not None and self.profile.schemas:
             settings["responseMimeType"] = "application/json"
             settings["responseJsonSchema"] = _subset(request.schema)
-        body: dict[str, Any] = {"generationConfig": settings}
+        body: JsonObject = {"generationConfig": settings}
         if request.tools:
             body["tools"] = [
                 {"functionDeclarations": [_declaration(spec) for spec in request.tools]}
@@ -120,10 +121,10 @@ class Gemini(Wire):
         body["contents"] = contents
         return body
 
-    def _contents(self, messages: Sequence[ApiMessage]) -> list[dict[str, Any]]:
+    def _contents(self, messages: Sequence[ApiMessage]) -> list[JsonObject]:
         """Convert messages; the results of one answer's calls are one message."""
-        contents: list[dict[str, Any]] = []
-        calls: dict[str, dict[str, Any]] = {}  # the service's, by our ids
+        contents: list[JsonObject] = []
+        calls: dict[str, JsonObject] = {}  # the service's, by our ids
         last_role = ""
         for message in messages:
             if message["role"] == "assistant":
@@ -143,7 +144,7 @@ class Gemini(Wire):
             last_role = message["role"]
         return contents
 
-    def _answer_parts(self, message: ApiMessage) -> list[dict[str, Any]]:
+    def _answer_parts(self, message: ApiMessage) -> list[JsonObject]:
         """Return the parts of an answer: as they came, or made of its text and calls. The first call of an answer
         without a signature, of another model or refused, gets the one that Google gives for that."""
         plain = [*_text_parts(message), *_call_parts(message)]
@@ -156,11 +157,11 @@ class Gemini(Wire):
         return plain or [{"text": " "}]
 
 
-def _call_in(part: Mapping[str, Any]) -> dict[str, Any]:
+def _call_in(part: JsonMapping) -> JsonObject:
     return typed_field(part, "functionCall", dict)
 
 
-def _declaration(spec: ToolSpec) -> dict[str, Any]:
+def _declaration(spec: ToolSpec) -> JsonObject:
     return {
         "name": spec.name,
         "description": spec.description,
@@ -174,7 +175,7 @@ def _subset(schema: Any) -> Any:
         return [_subset(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    subset: dict[str, Any] = {}
+    subset: JsonObject = {}
     for name, inner in schema.items():
         if name in _BY_NAME and isinstance(inner, dict):
             subset[name] = {key: _subset(value) for key, value in inner.items()}
@@ -185,12 +186,12 @@ def _subset(schema: Any) -> Any:
     return subset
 
 
-def _text_parts(message: ApiMessage) -> list[dict[str, Any]]:
+def _text_parts(message: ApiMessage) -> list[JsonObject]:
     text = message.get("content")
     return [{"text": text}] if text else []
 
 
-def _call_parts(message: ApiMessage) -> list[dict[str, Any]]:
+def _call_parts(message: ApiMessage) -> list[JsonObject]:
     functions = [call["function"] for call in calls_of(message)]
     return [
         {"functionCall": {"name": function["name"], "args": json.loads(function["arguments"])}}
@@ -198,7 +199,7 @@ def _call_parts(message: ApiMessage) -> list[dict[str, Any]]:
     ]
 
 
-def _user_parts(message: ApiMessage) -> list[dict[str, Any]]:
+def _user_parts(message: ApiMessage) -> list[JsonObject]:
     images = [
         {"inlineData": {"mimeType": image["media_type"], "data": image["data"]}}
         for image in images_of(message)
@@ -206,15 +207,15 @@ def _user_parts(message: ApiMessage) -> list[dict[str, Any]]:
     return [*images, *_text_parts(message)] or [{"text": " "}]  # a message without parts is refused
 
 
-def _result(call: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _result(call: JsonMapping, text: str) -> JsonObject:
     """Return the result of a call, with the id that the service gave it, if it did."""
-    result: dict[str, Any] = {"name": call.get("name", "unknown"), "response": {"output": text}}
+    result: JsonObject = {"name": call.get("name", "unknown"), "response": {"output": text}}
     if call.get("id"):
         result["id"] = call["id"]
     return {"functionResponse": result}
 
 
-def _visible(parts: Sequence[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+def _visible(parts: Sequence[JsonMapping]) -> tuple[str, list[Any]]:
     """Return text and calls of parts. A message that was changed since has others than its answer's parts, which then
     no longer belong to it."""
     text = "".join(typed_field(part, "text", str) for part in parts if not part.get("thought"))

@@ -19,6 +19,7 @@ from swecli.llm.price_table import prepare_environment
 from swecli.llm.profile import WireName
 from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
@@ -72,11 +73,11 @@ class LiteLLM(OpenAIChat):
     dialect = "litellm"
     warm = staticmethod(load_litellm)
 
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def body(self, request: ModelRequest) -> JsonObject:
         """Return the arguments of litellm's call without the key."""
         return super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
 
-    async def exchange(self, body: Mapping[str, Any], answer: Answer) -> None:
+    async def exchange(self, body: JsonMapping, answer: Answer) -> None:
         """Call litellm and read its stream into `answer`. Raises Refusal and ProviderError."""
         # in a thread: the import must not block the screen
         litellm = await asyncio.to_thread(load_litellm)
@@ -85,7 +86,7 @@ class LiteLLM(OpenAIChat):
         except Exception as error:  # all of litellm's, and of the clients below it
             raise self.to_error(error, answering=answer.response_started) from error
 
-    async def _call(self, litellm: Any, body: Mapping[str, Any], answer: Answer) -> None:
+    async def _call(self, litellm: Any, body: JsonMapping, answer: Answer) -> None:
         endpoint = self.endpoint
         answer.request_sent.set()
         headers = dict(endpoint.headers) or None
@@ -154,10 +155,10 @@ class LiteLLM(OpenAIChat):
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
         return super().other_wire(status, words) if has_native else None
 
-    def _message(self, message: ApiMessage) -> dict[str, Any]:
+    def _message(self, message: ApiMessage) -> JsonObject:
         converted = super()._message(message)
         if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
-            fields: Mapping[str, Any] = message
+            fields: JsonMapping = message
             for name in ("tool_calls", "tool_call_id"):
                 if name in fields:
                     converted[name] = fields[name]
@@ -167,7 +168,7 @@ class LiteLLM(OpenAIChat):
 class LiteLLMResponses(LiteLLM):
     """A model that litellm asks over OpenAI's Responses: its thoughts come back encrypted, for the next request."""
 
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         return {**_NOT_STORED, **super().request_fields(request, limit)}
 
 
@@ -182,7 +183,7 @@ async def _collect_google_reasons(stream: Any) -> list[str | None]:
     if parse is None:
         return [None]
 
-    def parse_and_collect(chunk: dict[str, Any]) -> Any:
+    def parse_and_collect(chunk: JsonObject) -> Any:
         for candidate in chunk.get("candidates") or ():
             if candidate.get("finishReason"):
                 reasons.append(candidate["finishReason"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from swecli.llm.answer import Answer, parse_cost, parse_usage
@@ -12,6 +12,7 @@ from swecli.llm.json_fields import joined_text, objects_in, typed_field
 from swecli.llm.profile import WireName
 from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import data_url, images_of
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
 
 _CLOSING_TAGS = {
@@ -86,11 +87,11 @@ class ChatAnswer(Answer):
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
         self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
-        self._pieces: dict[str, list[dict[str, Any]]] = {name: [] for name in _OBJECT_FIELDS}
+        self._pieces: dict[str, list[JsonObject]] = {name: [] for name in _OBJECT_FIELDS}
         self._text_signatures: list[Any] = []
         self._signatures: list[Any] = []  # of each call that has a name, None without one
 
-    def read(self, event: dict[str, Any]) -> None:
+    def read(self, event: JsonObject) -> None:
         """Process a chunk or a `chat.completion` object."""
         choices = objects_in(event, "choices")
         choice = next((choice for choice in choices if not choice.get("index")), {})
@@ -116,7 +117,7 @@ class ChatAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
-        fields: dict[str, Any] = {}
+        fields: JsonObject = {}
         has_named_call = bool(self._signatures)
         if has_named_call:
             fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
@@ -145,7 +146,7 @@ class ChatAnswer(Answer):
         if cost is not None:
             self.cost = cost
 
-    def _add_delta(self, delta: Mapping[str, Any]) -> None:
+    def _add_delta(self, delta: JsonMapping) -> None:
         """Add a chunk's `delta`, or the `message` of a whole answer."""
         # of a service that sends both, one is enough
         field = next((name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), "")
@@ -166,7 +167,7 @@ class ChatAnswer(Answer):
         if only_function:
             self._add_call({"function": only_function}, 0)
 
-    def _add_call(self, call: Mapping[str, Any], position: int) -> None:
+    def _add_call(self, call: JsonMapping, position: int) -> None:
         """Add a piece of a call; `position` is its index if the service names none."""
         function = typed_field(call, "function", dict)
         index = call.get("index")
@@ -199,11 +200,11 @@ class OpenAIChat(Wire):
         """Whether this is one of Mistral's models, on any service: they have extra rules."""
         return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
 
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the body with changing fields last, so that servers can cache its prefix."""
         profile = self.profile
         endpoint = self.endpoint
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "model": endpoint.model,
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -232,7 +233,7 @@ class OpenAIChat(Wire):
         """Return "responses" if the service asks for that wire."""
         return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else None
 
-    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+    def _messages(self, request: ModelRequest) -> list[JsonObject]:
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             for message in messages:
@@ -244,9 +245,9 @@ class OpenAIChat(Wire):
             return messages
         return _merged(messages)
 
-    def _message(self, message: ApiMessage) -> dict[str, Any]:
-        given_fields: Mapping[str, Any] = message
-        converted: dict[str, Any] = {
+    def _message(self, message: ApiMessage) -> JsonObject:
+        given_fields: JsonMapping = message
+        converted: JsonObject = {
             name: given_fields[name] for name in _SENT_FIELDS if name in given_fields
         }
         if "tool_call_id" in converted:
@@ -278,9 +279,9 @@ class OpenAIChat(Wire):
         return safe_call_id(call_id, nine_characters=self._is_mistral)
 
 
-def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_answers_between(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the messages with an answer between each tool result and a user message behind it, as Mistral wants."""
-    separated: list[dict[str, Any]] = []
+    separated: list[JsonObject] = []
     for message in messages:
         if separated and separated[-1]["role"] == "tool" and message["role"] == "user":
             separated.append(_INTERRUPTED_ANSWER)
@@ -288,9 +289,7 @@ def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, 
     return separated
 
 
-def _with_signatures(
-    calls: Sequence[dict[str, Any]], signatures: Sequence[Any]
-) -> list[dict[str, Any]]:
+def _with_signatures(calls: Sequence[JsonObject], signatures: Sequence[Any]) -> list[JsonObject]:
     """Return the calls, each with the signature at its position, if there is one."""
     signed = list(calls)
     for position, (call, signature) in enumerate(zip(calls, signatures, strict=False)):
@@ -299,9 +298,9 @@ def _with_signatures(
     return signed
 
 
-def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Merge consecutive messages of one role."""
-    merged: list[dict[str, Any]] = []
+    merged: list[JsonObject] = []
     for message in messages:
         last = merged[-1] if merged else {}
         is_same_role = last.get("role") == message["role"] != "tool"
@@ -312,16 +311,14 @@ def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return merged
 
 
-def _is_only_text(message: Mapping[str, Any]) -> bool:
+def _is_only_text(message: JsonMapping) -> bool:
     return isinstance(message.get("content"), str) and not message.get("tool_calls")
 
 
-def _joined(
-    pieces: Sequence[dict[str, Any]], *, only_with_index: bool = False
-) -> list[dict[str, Any]]:
+def _joined(pieces: Sequence[JsonObject], *, only_with_index: bool = False) -> list[JsonObject]:
     """Merge consecutive pieces of one type and index, `only_with_index` if they have one. Data come whole, and a
     signature ends a thought."""
-    joined: list[dict[str, Any]] = []
+    joined: list[JsonObject] = []
     for piece in pieces:
         last = joined[-1] if joined else {}
         is_same = piece.get("index") == last.get("index") and piece.get("type") == last.get("type")
@@ -337,10 +334,10 @@ def _joined(
     return joined
 
 
-def _is_whole(thought: Mapping[str, Any]) -> bool:
+def _is_whole(thought: JsonMapping) -> bool:
     return bool(thought.get("signature") or thought.get("data"))
 
 
-def _text_in(holder: Mapping[str, Any], name: str) -> str:
+def _text_in(holder: JsonMapping, name: str) -> str:
     """Return a field that is a text, or the joined text of a list of parts."""
     return typed_field(holder, name, str) or joined_text(holder, name, "text")

@@ -4,7 +4,7 @@ reasoning comes encrypted and is sent back."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from swecli.llm import errors
@@ -13,6 +13,7 @@ from swecli.llm.json_fields import joined_text, typed_field
 from swecli.llm.profile import WireName
 from swecli.llm.wire import Wire, safe_call_id
 from swecli.models.api_message import calls_of, data_url, images_of
+from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
 
 _MIN_OUTPUT = 16  # the service refuses a smaller limit
@@ -33,14 +34,14 @@ class _ResponsesAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._items: dict[int, dict[str, Any]] = {}  # finished ones by index
+        self._items: dict[int, JsonObject] = {}  # finished ones by index
         self._phases: dict[int, str] = {}  # of messages: commentary, or final_answer
         self._last_text = -1  # the index of the last message that has text
         self._calls: set[int] = set()  # the indexes of calls that have begun
         # the parts of which deltas have arrived, by item and kind of text
         self._streamed: dict[tuple[int, str], set[Any]] = {}
 
-    def read(self, event: dict[str, Any]) -> None:
+    def read(self, event: JsonObject) -> None:
         kind = str(event.get("type"))
         index = event.get("output_index")
         if not isinstance(index, int):
@@ -68,7 +69,7 @@ class _ResponsesAnswer(Answer):
         elif not kind.startswith("response."):
             self.unknown_event = event
 
-    def read_complete(self, event: dict[str, Any]) -> None:
+    def read_complete(self, event: JsonObject) -> None:
         self.unknown_event = event
         if event.get("object") == "response" or "output" in event:
             self._end(event)
@@ -80,7 +81,7 @@ class _ResponsesAnswer(Answer):
         is_more = any(item.get("type") == "reasoning" or item.get("phase") for item in returnable)
         return returnable if is_more else []
 
-    def _begin_call(self, index: int, item: Mapping[str, Any]) -> None:
+    def _begin_call(self, index: int, item: JsonMapping) -> None:
         if item.get("type") == "function_call" and index not in self._calls and item.get("name"):
             self._calls.add(index)
             self.add_call(index, str(item.get("call_id") or ""), str(item["name"]), "")
@@ -101,7 +102,7 @@ class _ResponsesAnswer(Answer):
             text = f"\n\n{text}" if is_next else text
         self.add(**{name: text})
 
-    def _end_item(self, index: int, item: dict[str, Any]) -> None:
+    def _end_item(self, index: int, item: JsonObject) -> None:
         """Store a finished item, and add what no earlier event had of it."""
         if index in self._items:
             return
@@ -112,7 +113,7 @@ class _ResponsesAnswer(Answer):
             if (index, name) not in self._streamed:
                 self._add_part(index, name, text)
 
-    def _end(self, response: Mapping[str, Any]) -> None:
+    def _end(self, response: JsonMapping) -> None:
         for index, item in enumerate(typed_field(response, "output", list)):
             if isinstance(item, dict):
                 self._end_item(index, item)
@@ -126,7 +127,7 @@ class _ResponsesAnswer(Answer):
         self.finish_reason = str(reason or ("tool_calls" if self._calls else "stop"))
         self.finished = True
 
-    def _fail(self, error: Mapping[str, Any]) -> None:
+    def _fail(self, error: JsonMapping) -> None:
         fields = {name: value for name, value in error.items() if name != "type"}
         self.unknown_event = {"error": fields}
         self.finish_reason = "error"
@@ -160,10 +161,10 @@ class Responses(Wire):
             return None
         return "litellm" if self.endpoint.api == "litellm" else "chat"
 
-    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the body with changing fields last, so that servers can cache its prefix."""
         endpoint = self.endpoint
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "model": endpoint.model,
             "stream": True,
             "store": False,
@@ -182,7 +183,7 @@ class Responses(Wire):
             body["text"] = {"format": {"type": "json_schema", **schema}}
         body |= endpoint.extra_body
         instructions: list[str] = []
-        items: list[dict[str, Any]] = []
+        items: list[JsonObject] = []
         for message in request.messages:
             if message["role"] == "system":
                 instructions.append(message["content"])
@@ -193,15 +194,15 @@ class Responses(Wire):
         body["input"] = items
         return body
 
-    def _reasoning(self, request: ModelRequest, limit: int) -> dict[str, Any]:
+    def _reasoning(self, request: ModelRequest, limit: int) -> JsonObject:
         """Return the fields about thoughts: the level, and that they come encrypted, with a summary."""
         if self.profile.thinking == "none" and "tools" in self.profile.origins:
             return {}
-        fields: dict[str, Any] = {"include": ["reasoning.encrypted_content"]}
+        fields: JsonObject = {"include": ["reasoning.encrypted_content"]}
         level = self.level_fields(request, limit).get("reasoning", {})
         return {**fields, "reasoning": {**level, "summary": "auto"}}
 
-    def _to_items(self, message: ApiMessage) -> list[dict[str, Any]]:
+    def _to_items(self, message: ApiMessage) -> list[JsonObject]:
         """Convert one message."""
         if message["role"] == "tool":
             call_id = safe_call_id(message["tool_call_id"])
@@ -218,7 +219,7 @@ class Responses(Wire):
         ]
 
 
-def _parts_of(item: Mapping[str, Any]) -> dict[str, str]:
+def _parts_of(item: JsonMapping) -> dict[str, str]:
     """Return what an item consists of: text and refusal, reasoning, or arguments."""
     content = joined_text(item, "content", "text")
     match item.get("type"):
@@ -231,19 +232,19 @@ def _parts_of(item: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _can_go_back(item: Mapping[str, Any]) -> bool:
+def _can_go_back(item: JsonMapping) -> bool:
     """Return whether an item may be sent back: thoughts only encrypted, or with their text."""
     if item.get("type") != "reasoning":
         return True
     return bool(item.get("encrypted_content") or item.get("content"))
 
 
-def _text_items(message: ApiMessage) -> list[dict[str, Any]]:
+def _text_items(message: ApiMessage) -> list[JsonObject]:
     text = message.get("content")
     return [{"type": "message", "role": "assistant", "content": text}] if text else []
 
 
-def _call_items(message: ApiMessage) -> list[dict[str, Any]]:
+def _call_items(message: ApiMessage) -> list[JsonObject]:
     return [
         {
             "type": "function_call",
@@ -255,14 +256,14 @@ def _call_items(message: ApiMessage) -> list[dict[str, Any]]:
     ]
 
 
-def _image_parts(message: ApiMessage) -> list[dict[str, Any]]:
+def _image_parts(message: ApiMessage) -> list[JsonObject]:
     return [
         {"type": "input_image", "detail": "auto", "image_url": data_url(image)}
         for image in images_of(message)
     ]
 
 
-def _visible_content(items: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+def _visible_content(items: Iterable[JsonMapping]) -> tuple[str, list[Any]]:
     """Return the text and the calls of items. A message that was changed since has others than the items of the answer
     it was: these then no longer belong to it."""
     texts: list[str] = []
