@@ -10,14 +10,13 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from swecli.llm.base import ChatModel
-from swecli.llm.errors import TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
+from swecli.llm.errors import TRIES, TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
 from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
 from swecli.models.message import ModelChunk, ModelRequest
 from swecli.values import dataclass
 
 LONGEST_WAIT = 60.0  # seconds
 ALL_WAITS = 120.0  # seconds
-_TRIES = 5
 _MAX_LEFT_OUT = 4  # features that one answer may be asked for without
 _FIRST_WAIT = 1.0
 
@@ -38,7 +37,7 @@ async def stream_with_retry(
     model: ChatModel,
     request: ModelRequest,
     *,
-    attempts: int = _TRIES,
+    attempts: int = TRIES,
     jitter: Callable[[], float] = random.random,
     pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncGenerator[ModelChunk | Retry]:

@@ -50,7 +50,10 @@ class Service:
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
     budget_families: tuple[str, ...] = ()  # the same of those that think for a number of tokens
     filler: str = ""  # thoughts, or their signature, of answers without; "" if they may be missing
-    lists: tuple[str, ...] = ("/v1/models",)  # where its models are listed with their windows
+    lists: tuple[str, ...] = (
+        "/v1/models",
+        "/props",
+    )  # where its models are listed with their windows
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
 
     @property
