@@ -174,13 +174,12 @@ class NativeModel:
         servers send nothing until a call is complete. Returns the seconds that it took. Raises Unavailable on a stall;
         after the finish reason, the answer counts as finished."""
         endpoint = self.endpoint
-        limit = endpoint.first_byte
+        seconds = limit = endpoint.first_byte
         problem = "sent no data"
         if answer.size:
             may_be_composing = has_tools and not answer.has_call
-            limit = endpoint.before_call if may_be_composing else endpoint.quiet
+            seconds = limit = endpoint.before_call if may_be_composing else endpoint.quiet
             problem = "stopped in its answer and sent no data"
-        seconds = limit
         if endpoint.first_token - silence < limit:  # only keep-alives come
             limit = endpoint.first_token - silence
             seconds = endpoint.first_token

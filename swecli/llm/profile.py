@@ -22,7 +22,8 @@ WireName = Literal["chat", "responses", "anthropic", "gemini", "litellm", "litel
 ThinkBack = Literal["never", "as it came", "signed", "bound"]
 _RESPONSES = "/v1/responses"
 _NATIVE_RESPONSES = ("openai", "azure", "xai")
-_SMALL_WINDOW_CAP = 8_192
+# the longest answer that is reserved, from a window on
+_CAPS = ((200_000, 32_000), (64_000, 16_000), (0, 8_192))
 _FLAGS = {
     "tools": "supports_function_calling",
     "system_role": "supports_system_messages",
@@ -105,17 +106,9 @@ class Profile:
         if max_tokens:
             return max_tokens
         window = self.window or 0
-        if window >= 200_000:
-            cap = 32_000
-        elif window >= 64_000:
-            cap = 16_000
-        else:
-            cap = _SMALL_WINDOW_CAP
-        if window:
-            cap = min(cap, window // 4)
-        if self.max_output:
-            cap = min(cap, self.max_output)
-        return max(1, cap)
+        cap = next(cap for least_window, cap in _CAPS if window >= least_window)
+        quarter = window // 4 if window else cap
+        return max(1, min(cap, quarter, self.max_output or cap))
 
     @property
     def may_think(self) -> bool:
@@ -157,21 +150,16 @@ class Profile:
 
 def _stated_fields(row: Row, endpoint: Endpoint) -> JsonObject:
     """Return the record's fields that a row of the table states itself."""
-    fields: JsonObject = {}
-    for name, column in _FLAGS.items():
-        if isinstance(row.get(column), bool):
-            fields[name] = row[column]
-    if endpoint.local and not fields.get("tools", True):
-        del fields["tools"]  # the server's build of the model may have them: ask it
     window, max_output = sizes_of(row)
-    last_day = deprecation_date(row)
-    if window:
-        fields["window"] = window
-    if max_output:
-        fields["max_output"] = max_output
-    if last_day:
-        fields["deprecation_date"] = last_day
-    return fields
+    fields: JsonObject = {
+        "window": window,
+        "max_output": max_output,
+        "deprecation_date": deprecation_date(row),
+    }
+    fields |= {name: row.get(column) for name, column in _FLAGS.items()}
+    if endpoint.local and not fields["tools"]:
+        del fields["tools"]  # the server's build of the model may have them: ask it
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:

@@ -35,49 +35,38 @@ _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
 class LeadingThoughts:
-    """Separates the thoughts that a model writes in one of _TAGS before its answer."""
+    """Separates the thoughts that a model writes in one of _CLOSING_TAGS before its answer."""
 
     def __init__(self) -> None:
         self.pending = ""  # text that may be a part of a tag
-        self._is_opening_read = False  # it is known whether the text begins with a tag
-        self._closing_tag = ""  # of the thoughts that are being read, "" outside of them
+        # of the thoughts that are being read, "" outside of them; None: no tag was looked for with success
+        self._closing_tag: str | None = None
 
     def feed(self, text: str, *, is_last: bool = False) -> tuple[str, str]:
         """Return the thoughts and the text that are now known to be such; with `is_last` nothing is held back."""
-        self.pending += text
-        if not self._is_opening_read:
-            self._read_opening(is_last=is_last)
-        if not self._is_opening_read:
-            return "", ""
-        thoughts = self._take_thoughts(is_last=is_last) if self._closing_tag else ""
-        if self._closing_tag:
-            return thoughts, ""
-        answer = self.pending
+        text = self.pending + text
         self.pending = ""
-        return thoughts, answer
+        if self._closing_tag is None:
+            beginning = text.lstrip()
+            opening_tag = next((tag for tag in _CLOSING_TAGS if beginning.startswith(tag)), "")
+            if opening_tag:
+                text = beginning.removeprefix(opening_tag)
+            elif not is_last and any(tag.startswith(beginning) for tag in _CLOSING_TAGS):
+                self.pending = text
+                return "", ""
+            self._closing_tag = _CLOSING_TAGS.get(opening_tag, "")
+        if not self._closing_tag:
+            return "", text
 
-    def _read_opening(self, *, is_last: bool) -> None:
-        beginning = self.pending.lstrip()
-        opening_tag = next((tag for tag in _CLOSING_TAGS if beginning.startswith(tag)), "")
-        may_open = any(tag.startswith(beginning) for tag in _CLOSING_TAGS)
-        if may_open and not opening_tag and not is_last:
-            return
-        self._is_opening_read = True
-        if opening_tag:
-            self._closing_tag = _CLOSING_TAGS[opening_tag]
-            self.pending = beginning.removeprefix(opening_tag)
-
-    def _take_thoughts(self, *, is_last: bool) -> str:
-        thoughts, closing_tag, rest = self.pending.partition(self._closing_tag)
+        thoughts, closing_tag, answer = text.partition(self._closing_tag)
         if closing_tag:
             self._closing_tag = ""
-            self.pending = rest.lstrip("\n")
-            return thoughts
-        end = len(thoughts)
+            return thoughts, answer.lstrip("\n")
         if not is_last:  # the end may be the start of the closing tag
-            end = max(0, end - len(self._closing_tag))
-        self.pending = thoughts[end:]
-        return thoughts[:end]
+            end = max(0, len(thoughts) - len(self._closing_tag))
+            self.pending = thoughts[end:]
+            thoughts = thoughts[:end]
+        return thoughts, ""
 
 
 class ChatAnswer(Answer):
