@@ -9,6 +9,7 @@ from typing import Any
 
 from swecli.llm.json_fields import number_in, token_count, typed_field
 from swecli.llm.masking import KeyFilter
+from swecli.llm.reply import ReplyBuilder
 from swecli.models.errors import ProviderError
 from swecli.models.json_value import JsonObject
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
@@ -128,6 +129,7 @@ class Answer(ABC):
         self.data_arrived = asyncio.Event()
         self.request_sent = asyncio.Event()
         self.size = 0
+        self.popped = ReplyBuilder()  # of the chunks
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._new_calls: list[_CallPieces] = []
         self._filters: dict[str, KeyFilter] = {}
@@ -180,6 +182,8 @@ class Answer(ABC):
         for parts in self._texts.values():
             parts.clear()
         self._new_calls.clear()
+        for chunk in chunks:
+            self.popped.add(chunk)
         return chunks or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from swecli.models.json_value import JsonObject
+from swecli.models.json_value import Json, JsonObject
 
 Kind = TypeVar("Kind")
+_BY_NAME = ("properties", "$defs")
 
 
 def typed_field(holder: Any, name: str, kind: type[Kind]) -> Kind:
@@ -38,3 +39,19 @@ def number_in(holder: Any, *names: str) -> float | None:
 def token_count(holder: Any, *names: str) -> int:
     """Return the first of these fields that is a number of tokens above 0, 0 if none is."""
     return next((int(count) for name in names if (count := number_in(holder, name))), 0)
+
+
+def rebuilt(value: Json, change: Callable[[JsonObject], JsonObject]) -> Json:
+    """Return a deep copy of a JSON value in which each object is what `change` makes of it, inner ones first. Objects
+    that hold schemas by name (`properties`) are no fields: their keys are left alone."""
+    if isinstance(value, list):
+        return [rebuilt(inner, change) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    fields: JsonObject = {}
+    for name, inner in value.items():
+        if name in _BY_NAME and isinstance(inner, dict):
+            fields[name] = {key: rebuilt(schema, change) for key, schema in inner.items()}
+        else:
+            fields[name] = rebuilt(inner, change)
+    return change(fields)

@@ -286,8 +286,16 @@ class NativeModel:
         if not content:
             return None
         wire = exchange.wire
-        prefix = wire.prefix(exchange.request)
-        return {"origin": wire.origin, "prefix": prefix, "content": content}
+        blocks: Blocks = {
+            "origin": wire.origin,
+            "prefix": wire.prefix(exchange.request),
+            "content": content,
+        }
+        reply = exchange.answer.popped.build()
+        if wire.blocks_are_answers and not reply.malformed:
+            calls = [call.to_api() for call in reply.calls]
+            blocks["answer"] = wire.hash_of_answer(reply.text or reply.refusal, calls)
+        return blocks
 
     def _refusal_error(
         self, wire: Wire, request: ModelRequest, body: JsonObject, refusal: errors.Refusal

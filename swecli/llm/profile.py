@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date
 from typing import Literal
@@ -10,8 +10,7 @@ from typing import Literal
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
-from swecli.llm.services import Api, Dialect, maker_of
-from swecli.llm.thinking import levels_in
+from swecli.llm.services import LEVELS, Api, Dialect, maker_of
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
@@ -176,7 +175,7 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
         "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
         "thinking": thinking,
         "thinks_unasked": row.get("thinking_on_by_default") is True,
-        "levels": levels_in(row, service.levels),
+        "levels": _levels_in(row, service.levels),
         "states_levels": isinstance(row.get("reasoning_effort_levels"), list),
         "dialect": service.dialect,
         "think_back": _think_back_of(row, endpoint),
@@ -189,6 +188,22 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
         "server": endpoint.server,
         "may_write_calls": endpoint.api == "openai" and endpoint.server != "service",
     }
+
+
+def _levels_in(row: JsonMapping, usual: Sequence[str]) -> tuple[str, ...]:
+    """Return the levels that a row of the table states, in order: a list, or the usual ones of the service with those
+    that it adds or takes away. What is no level is left out: the table may be of tomorrow."""
+    stated = row.get("reasoning_effort_levels")
+    if isinstance(stated, list):
+        return tuple(level for level in LEVELS if level in stated)
+    levels = set(usual)
+    for level in LEVELS:
+        supported = row.get(f"supports_{level}_reasoning_effort")
+        if supported is True:
+            levels.add(level)
+        elif supported is False:
+            levels.discard(level)
+    return tuple(level for level in LEVELS if level in levels)
 
 
 def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.json_value import JsonMapping
+from swecli.llm.json_fields import rebuilt
+from swecli.models.json_value import Json, JsonMapping, JsonObject
 from swecli.values import dataclass
 
 if TYPE_CHECKING:
@@ -222,19 +223,16 @@ def _fields_beside_tools(body: JsonMapping) -> Iterator[str]:
         yield _MARK
 
 
-def _optional_in(tools: Any) -> Iterator[str]:
-    """Yield the fields of tools and of their schemas that can be left out. The keys of `properties` are arguments."""
-    if isinstance(tools, list):
-        for inner in tools:
-            yield from _optional_in(inner)
-    elif isinstance(tools, dict):
-        for name, inner in tools.items():
-            if name not in _CORE_OF_TOOLS:
-                yield name
-            elif name == "properties" and isinstance(inner, dict):
-                yield from _optional_in(list(inner.values()))
-            else:
-                yield from _optional_in(inner)
+def _optional_in(tools: Json) -> list[str]:
+    """Return the fields of tools and of their schemas that can be left out."""
+    names: list[str] = []
+
+    def collect(fields: JsonObject) -> JsonObject:
+        names.extend(name for name in fields if name not in _CORE_OF_TOOLS)
+        return fields
+
+    rebuilt(tools, collect)
+    return names
 
 
 def _is_about_length(text: str) -> bool:

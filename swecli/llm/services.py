@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from swecli.config.model_entry import THINKING
 from swecli.models.errors import AuthFailed
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
@@ -23,6 +24,8 @@ Dialect = Literal[
     "effort", "switch", "enable_thinking", "reasoning", "template", "none",
     "responses", "anthropic", "gemini", "litellm",
 ]  # fmt: skip
+# all levels of thinking of all services, from the least to the most
+LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
 _AUTH_OF_API: Mapping[Api, Auth] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _FILE = Path(__file__).with_name("services.json")
 

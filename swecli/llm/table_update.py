@@ -18,7 +18,7 @@ from swecli.llm.price_table import (
     model_table,
 )
 from swecli.llm.public_json import fetch_object
-from swecli.llm.thinking import LEVELS
+from swecli.llm.services import LEVELS
 from swecli.models.errors import BadInput, Unavailable
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import Usage

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from swecli.config.model_entry import THINKING
-from swecli.llm.services import Dialect
+from swecli.llm.profile import Profile
+from swecli.llm.services import LEVELS, Dialect
 from swecli.models.json_value import JsonMapping, JsonObject
 
-if TYPE_CHECKING:
-    from swecli.llm.profile import Profile
-
-# all levels of all services, from the least to the most
-LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
 _MIN_BUDGET = 1_024  # tokens; Anthropic refuses fewer
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
 # Google's own numbers for the levels, for models that take a number of tokens
 _BUDGETS_OF_GEMINI = {"off": 0, "low": 1_024, "medium": 8_192}
 _MOST_OF_GEMINI = 24_576
 _TOKENS_OF_LOW, _TOKENS_OF_MEDIUM = 2_048, 8_192  # up to which a number of tokens is that level
-
-
-def levels_in(row: JsonMapping, usual: Sequence[str]) -> tuple[str, ...]:
-    """Return the levels that a row of the table states, in order: a list, or the usual ones of the service with those
-    that it adds or takes away. What is no level is left out: the table may be of tomorrow."""
-    stated = row.get("reasoning_effort_levels")
-    if isinstance(stated, list):
-        return tuple(level for level in LEVELS if level in stated)
-    levels = set(usual)
-    for level in LEVELS:
-        supported = row.get(f"supports_{level}_reasoning_effort")
-        if supported is True:
-            levels.add(level)
-        elif supported is False:
-            levels.discard(level)
-    return tuple(level for level in LEVELS if level in levels)
 
 
 def nearest_level(levels: Sequence[str], requested: str) -> str:

@@ -15,10 +15,12 @@ from swecli.llm import errors
 from swecli.llm.answer import EXCERPT_CHARS, Answer, EventReader
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import load_httpx, open_post
+from swecli.llm.json_fields import rebuilt
 from swecli.llm.profile import Profile, WireName
 from swecli.llm.services import Dialect
 from swecli.models.api_message import (
     BLOCKS,
+    ApiCall,
     blocks_of,
     calls_of,
     images_of,
@@ -26,7 +28,7 @@ from swecli.models.api_message import (
     without_fields,
 )
 from swecli.models.errors import Unavailable
-from swecli.models.json_value import JsonMapping, JsonObject
+from swecli.models.json_value import Json, JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
 
 _NO_TOOLS = "You have no tools in this conversation: answer in text only."
@@ -45,6 +47,8 @@ class Wire(ABC):
     dialect: Dialect | None = (
         None  # how a thinking level is sent; None: as the model's service wants it
     )
+    blocks_are_answers = True  # and not fields beside its text and calls
+    sends_ids = True  # of calls
     headers: Mapping[str, str] = {}
     warm = staticmethod(partial(load_httpx, with_backend=True))
 
@@ -126,14 +130,25 @@ class Wire(ABC):
         tools = [spec.to_api() for spec in request.tools]
         return hashlib.sha256(_to_hashed(without_names(tools, self.profile.off)))
 
-    def blocks_to_return(self, message: ApiMessage) -> list[Any]:
-        """Return the opaque blocks to send back with an assistant message, [] if they are of another origin."""
+    def blocks_to_return(self, message: ApiMessage) -> list[JsonObject]:
+        """Return the opaque blocks to send back with an assistant message, [] if they are of another origin or the
+        message was changed since."""
         blocks = blocks_of(message)
         if not blocks or self.profile.think_back == "never" or blocks.get("origin") != self.origin:
             return []
         if self.rejected and to_bytes(blocks) in self.rejected:
             return []
-        return list(blocks["content"])
+        if self.blocks_are_answers:
+            answer = self.hash_of_answer(message.get("content"), calls_of(message))
+            if blocks.get("answer") != answer:  # a part of it was shortened since
+                return []
+        return [dict(block) for block in blocks["content"]]
+
+    def hash_of_answer(self, text: str | None, calls: Iterable[ApiCall]) -> str:
+        """Return a hash of an answer's text and calls."""
+        ids_and_functions = [[self.sends_ids and call["id"], call["function"]] for call in calls]
+        answer = [(text or "").strip(), ids_and_functions]
+        return hashlib.sha256(_to_hashed(answer)).hexdigest()
 
     def _adapt_request(self, request: ModelRequest) -> ModelRequest:
         """Remove answers of which nothing can be sent, blocks that are bound to another beginning, and images for a
@@ -241,20 +256,11 @@ async def _read_error(response: Any) -> bytes:
     return read
 
 
-def without_names(value: Any, names: Collection[str]) -> Any:
-    """Return a deep copy of a JSON value without the fields of these names, at any depth. The keys of a schema's
-    `properties` are no fields."""
-    if isinstance(value, list):
-        return [without_names(inner, names) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    fields: JsonObject = {}
-    for name, inner in value.items():
-        if name == "properties" and isinstance(inner, dict):
-            fields[name] = {key: without_names(content, names) for key, content in inner.items()}
-        elif name not in names:
-            fields[name] = without_names(inner, names)
-    return fields
+def without_names(value: Json, names: Collection[str]) -> Json:
+    """Return a deep copy of a JSON value without the fields of these names, at any depth."""
+    return rebuilt(
+        value, lambda fields: {name: fields[name] for name in fields if name not in names}
+    )
 
 
 def to_bytes(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from swecli.llm.endpoints import resolve
 from swecli.llm.price_table import deprecation_date, row_of
 from swecli.llm.services import (
     HOSTED,
+    LEVELS,
     MODEL_NAMES,
     SERVICES,
     Api,
@@ -20,7 +21,6 @@ from swecli.llm.services import (
     service_at,
     service_of,
 )
-from swecli.llm.thinking import LEVELS
 from swecli.models.errors import AuthFailed, ConfigError
 from swecli.tools.environment import child_environment
 from tests.support.model_requests import model_for_endpoint, request

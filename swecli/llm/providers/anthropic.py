@@ -171,9 +171,9 @@ class Anthropic(Wire):
     def _answer_blocks(self, message: ApiMessage) -> list[JsonObject]:
         """Return the blocks of an answer: as they came, or made of its text and calls, with the thoughts that those
         with calls must have."""
-        plain = [*_text_blocks(message.get("content")), *_call_blocks(message)]
-        returned = self._sendable(message)
-        content = returned if _visible_content(returned) == plain else plain
+        content = self._sendable(message)
+        if not content:
+            content = [*_text_blocks(message.get("content")), *_call_blocks(message)]
         filler = self.profile.filler
         if (
             filler
@@ -185,22 +185,8 @@ class Anthropic(Wire):
 
     def _sendable(self, message: ApiMessage) -> list[JsonObject]:
         """Return the blocks to send back without empty text: the service refuses that, also if it sent it."""
-        blocks = [dict(block) for block in self.blocks_to_return(message)]
+        blocks = self.blocks_to_return(message)
         return [block for block in blocks if str(block.get("text", "-")).strip()]
-
-
-def _visible_content(blocks: Iterable[JsonMapping]) -> list[JsonObject]:
-    """Return the text and calls of an answer's blocks, in the form that `_turns` builds from a stored message."""
-    visible: list[JsonObject] = []
-    for block in blocks:
-        if block.get("type") == "text" and typed_field(block, "text", str).strip():
-            if visible and visible[-1]["type"] == "text":
-                visible[-1]["text"] += block["text"]
-            else:
-                visible.append({"type": "text", "text": block["text"]})
-        elif block.get("type") == "tool_use":
-            visible.append({name: block.get(name) for name in ("type", "id", "name", "input")})
-    return visible
 
 
 def _tool(spec: ToolSpec) -> JsonObject:

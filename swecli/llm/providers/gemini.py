@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from swecli.llm.answer import STOPS, Answer, parse_usage
-from swecli.llm.json_fields import objects_in, typed_field
+from swecli.llm.json_fields import objects_in, rebuilt, typed_field
 from swecli.llm.wire import Wire
 from swecli.models.api_message import calls_of, images_of
 from swecli.models.json_value import JsonMapping, JsonObject
@@ -19,7 +19,6 @@ _KEYWORDS = frozenset((
     "$defs", "$ref", "$id", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems",
     "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
 ))  # fmt: skip
-_BY_NAME = ("properties", "$defs")  # keywords that hold schemas by name
 _VERSION_AT_END = re.compile(r"/v1\w*$")
 
 
@@ -83,6 +82,7 @@ class Gemini(Wire):
 
     answer_type = _GeminiAnswer
     dialect = "gemini"
+    sends_ids = False
 
     @property
     def path(self) -> str:  # type: ignore[override]  # it has the model's name, and the version that the address lacks
@@ -93,15 +93,14 @@ class Gemini(Wire):
         """Return the body with changing fields last, so that the service can cache its prefix."""
         settings: JsonObject = {"maxOutputTokens": limit}
         if self.profile.thinking != "none":
-            level_fields = self.level_fields(request, limit).get("generationConfig", {})
-            thoughts_shown = {"includeThoughts": True}
+            level = self.level_fields(request, limit).get("generationConfig", {})
             settings["thinkingConfig"] = {
-                **thoughts_shown,
-                **level_fields.get("thinkingConfig", {}),
+                "includeThoughts": True,
+                **level.get("thinkingConfig", {}),
             }
         if request.schema is not None and self.profile.schemas:
             settings["responseMimeType"] = "application/json"
-            settings["responseJsonSchema"] = _subset(request.schema)
+            settings["responseJsonSchema"] = rebuilt(request.schema, _subset)
         body: JsonObject = {"generationConfig": settings}
         if request.tools:
             body["tools"] = [
@@ -147,10 +146,10 @@ class Gemini(Wire):
     def _answer_parts(self, message: ApiMessage) -> list[JsonObject]:
         """Return the parts of an answer: as they came, or made of its text and calls. The first call of an answer
         without a signature, of another model or refused, gets the one that Google gives for that."""
-        plain = [*_text_parts(message), *_call_parts(message)]
-        returned = [dict(part) for part in self.blocks_to_return(message)]
-        if returned and _visible(returned) == _visible(plain):
+        returned = self.blocks_to_return(message)
+        if returned:
             return returned
+        plain = [*_text_parts(message), *_call_parts(message)]
         first_call = next((part for part in plain if "functionCall" in part), None)
         if first_call is not None and self.profile.filler:
             first_call["thoughtSignature"] = self.profile.filler
@@ -165,25 +164,15 @@ def _declaration(spec: ToolSpec) -> JsonObject:
     return {
         "name": spec.name,
         "description": spec.description,
-        "parametersJsonSchema": _subset(spec.parameters),
+        "parametersJsonSchema": rebuilt(spec.parameters, _subset),
     }
 
 
-def _subset(schema: Any) -> Any:
-    """Return a schema with the keywords that Google knows. The keys of `properties` are no keywords."""
-    if isinstance(schema, list):
-        return [_subset(inner) for inner in schema]
-    if not isinstance(schema, dict):
-        return schema
-    subset: JsonObject = {}
-    for name, inner in schema.items():
-        if name in _BY_NAME and isinstance(inner, dict):
-            subset[name] = {key: _subset(value) for key, value in inner.items()}
-        elif name == "const":
-            subset["enum"] = [inner]
-        elif name in _KEYWORDS:
-            subset[name] = _subset(inner)
-    return subset
+def _subset(fields: JsonObject) -> JsonObject:
+    """Return an object of a schema with the keywords that Google knows."""
+    if "const" in fields:
+        fields["enum"] = [fields["const"]]
+    return {name: inner for name, inner in fields.items() if name in _KEYWORDS}
 
 
 def _text_parts(message: ApiMessage) -> list[JsonObject]:
@@ -213,11 +202,3 @@ def _result(call: JsonMapping, text: str) -> JsonObject:
     if call.get("id"):
         result["id"] = call["id"]
     return {"functionResponse": result}
-
-
-def _visible(parts: Sequence[JsonMapping]) -> tuple[str, list[Any]]:
-    """Return text and calls of parts. A message that was changed since has others than its answer's parts, which then
-    no longer belong to it."""
-    text = "".join(typed_field(part, "text", str) for part in parts if not part.get("thought"))
-    calls = [call for part in parts if (call := _call_in(part))]
-    return text, [(call.get("name"), call.get("args") or {}) for call in calls]

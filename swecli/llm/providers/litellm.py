@@ -20,7 +20,7 @@ from swecli.llm.profile import WireName
 from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
 from swecli.models.json_value import JsonMapping, JsonObject
-from swecli.models.message import ApiMessage, ModelRequest
+from swecli.models.message import ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # no retries: ours are counted. Our own timeouts end a wait earlier.
@@ -155,14 +155,9 @@ class LiteLLM(OpenAIChat):
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
         return super().other_wire(status, words) if has_native else None
 
-    def _message(self, message: ApiMessage) -> JsonObject:
-        converted = super()._message(message)
-        if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
-            fields: JsonMapping = message
-            for name in ("tool_calls", "tool_call_id"):
-                if name in fields:
-                    converted[name] = fields[name]
-        return converted
+    def _call_id(self, call_id: str) -> str:
+        # Google's contain signatures
+        return call_id if self.endpoint.provider in _GOOGLE else super()._call_id(call_id)
 
 
 class LiteLLMResponses(LiteLLM):

@@ -182,6 +182,7 @@ class OpenAIChat(Wire):
     """A model behind `/chat/completions`."""
 
     answer_type = ChatAnswer
+    blocks_are_answers = False
     path = "/chat/completions"
 
     @property

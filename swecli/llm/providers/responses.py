@@ -3,8 +3,6 @@ reasoning comes encrypted and is sent back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import Any
 
 from swecli.llm import errors
@@ -210,9 +208,8 @@ class Responses(Wire):
                 {"type": "function_call_output", "call_id": call_id, "output": message["content"]}
             ]
         if message["role"] == "assistant":
-            plain = [*_text_items(message), *_call_items(message)]
-            blocks = [dict(item) for item in self.blocks_to_return(message)]
-            return blocks if _visible_content(blocks) == _visible_content(plain) else plain
+            blocks = self.blocks_to_return(message)
+            return blocks or [*_text_items(message), *_call_items(message)]
         text = {"type": "input_text", "text": message["content"]}
         return [
             {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
@@ -261,25 +258,3 @@ def _image_parts(message: ApiMessage) -> list[JsonObject]:
         {"type": "input_image", "detail": "auto", "image_url": data_url(image)}
         for image in images_of(message)
     ]
-
-
-def _visible_content(items: Iterable[JsonMapping]) -> tuple[str, list[Any]]:
-    """Return the text and the calls of items. A message that was changed since has others than the items of the answer
-    it was: these then no longer belong to it."""
-    texts: list[str] = []
-    calls: list[Any] = []
-    for item in items:
-        parts = _parts_of(item)
-        if "text" in parts:
-            plain = typed_field(item, "content", str)
-            texts.append(plain or parts["text"] or parts["refusal"])
-        elif "arguments" in parts:
-            calls.append((item.get("call_id"), item.get("name"), _parsed(parts["arguments"])))
-    return "\n\n".join(filter(None, texts)), calls
-
-
-def _parsed(arguments: Any) -> Any:
-    try:
-        return json.loads(arguments or "{}")
-    except (TypeError, ValueError, RecursionError):
-        return arguments
