@@ -11,9 +11,11 @@ from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
 from swecli.llm.choosing import choose_model, live_models
 from swecli.llm.endpoints import resolve
+from swecli.llm.native import NativeModel
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
+from swecli.llm.profile import WireName
 from swecli.llm.registry import list_services, make_model
 from swecli.llm.reply import ReplyBuilder
 from swecli.llm.retries import Retry, stream_with_retry
@@ -26,6 +28,14 @@ from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 from swecli.models.money import format_dollars
 
 _MAX_NAMES = 10  # in a line
+_WIRES: Mapping[WireName, str] = {
+    "chat": "OpenAI's chat completions",
+    "responses": "OpenAI's Responses",
+    "anthropic": "Anthropic's messages",
+    "gemini": "Gemini",
+    "litellm": "litellm",
+    "litellm's responses": "litellm",
+}
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
@@ -64,12 +74,7 @@ def describe_model(start: Start, name: str) -> ActionResult:
 
 def _wire_of(model: ChatModel) -> str:
     """Return the protocol over which a model is asked."""
-    endpoint = getattr(model, "endpoint", None)
-    if endpoint is None:
-        return "its own"
-    wires = {"anthropic": "Anthropic's messages", "gemini": "Gemini", "litellm": "litellm"}
-    openai = {"chat": "OpenAI's chat completions", "responses": "OpenAI's Responses"}
-    return wires.get(endpoint.api) or openai[model.profile.wire]
+    return _WIRES[model.profile.wire] if isinstance(model, NativeModel) else "its own"
 
 
 def _make_described(start: Start, name: str) -> ChatModel:
@@ -160,7 +165,7 @@ def update_models(environ: Mapping[str, str]) -> ActionResult:
     }
     if any(_is_set(key, environ) for key in SERVICES[OPENROUTER].key_variables):
         address = resolve(f"{OPENROUTER}/any", environ).address
-        count = len(update_list(address, environ))
+        count = update_list(address, environ)
         lines.append(f"Fetched {count:,} models from {address}.")
         value["openrouter"] = count
     return ActionResult(value, tuple(lines))

@@ -5,47 +5,37 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from typing import Any
 
 from swecli.models.errors import Unavailable
+from swecli.models.json_value import JsonObject
 
 _PIECE = 1 << 16
 
 
-def fetch_object(url: str, *, seconds: float, max_bytes: int) -> dict[str, Any]:
+def fetch_object(url: str, *, seconds: float, max_bytes: int) -> JsonObject:
     """Return the JSON object at an http(s) address. Raises Unavailable, with one line, if none came within `seconds`:
     no network, an error status, another shape, or more than `max_bytes`."""
-    received: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+    received: queue.SimpleQueue[JsonObject | Unavailable] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            received.put(_read_object(url, seconds, max_bytes))
+        except Unavailable as error:
+            received.put(error)
+
     # a thread, which is left behind at the limit: neither a name that is looked up nor bytes that trickle can be
     # interrupted
-    reader = threading.Thread(
-        target=_read_into, args=(received, url, seconds, max_bytes), daemon=True
-    )
-    reader.start()
-    too_late = f"sent no list within {seconds:g} s"
+    threading.Thread(target=read, daemon=True).start()
     try:
-        body = received.get(timeout=seconds)
+        result = received.get(timeout=seconds)
     except queue.Empty:
-        raise _failed(url, too_late) from None
-    if isinstance(body, TimeoutError):
-        raise _failed(url, too_late)
-    if isinstance(body, Exception):
-        raise _failed(url, f"cannot be read ({_reason(body)})")
-    if len(body) > max_bytes:
-        raise _failed(url, f"sent more than {max_bytes >> 20} MiB")
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        raise _failed(url, "sent something that is not JSON") from None
-    if not isinstance(value, dict):
-        raise _failed(url, "sent a list of another shape")
-    return value
+        raise _failed(url, f"sent no list within {seconds:g} s") from None
+    if isinstance(result, Unavailable):
+        raise result
+    return result
 
 
-def _read_into(
-    received: queue.SimpleQueue[bytes | Exception], url: str, seconds: float, max_bytes: int
-) -> None:
-    """Put the body of a response, or what prevented it."""
+def _read_object(url: str, seconds: float, max_bytes: int) -> JsonObject:
     # late: 30 ms, only needed when something is fetched
     from http.client import HTTPException
     from urllib.request import Request, urlopen
@@ -62,15 +52,19 @@ def _read_into(
         with urlopen(request, timeout=2 * seconds) as response:
             while len(body) <= max_bytes and (piece := response.read1(_PIECE)):
                 body += piece
-        received.put(bytes(body))
     except (OSError, HTTPException, ValueError) as error:
-        received.put(error)
-
-
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "reason", None)
-    words = str(inner if isinstance(inner, str | OSError) else error) or type(error).__name__
-    return " ".join(words.split())[:200]
+        inner = getattr(error, "reason", None)
+        words = str(inner if isinstance(inner, str | OSError) else error) or type(error).__name__
+        raise _failed(url, f"cannot be read ({' '.join(words.split())[:200]})") from None
+    if len(body) > max_bytes:
+        raise _failed(url, f"sent more than {max_bytes >> 20} MiB")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        raise _failed(url, "sent something that is not JSON") from None
+    if not isinstance(value, dict):
+        raise _failed(url, "sent a list of another shape")
+    return value
 
 
 def _failed(url: str, problem: str) -> Unavailable:

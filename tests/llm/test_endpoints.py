@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
+from swecli.llm.native import NativeModel
 from swecli.llm.price_table import find_row
 from swecli.llm.profile import Profile
-from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 from swecli.models.message import ModelRequest
 
@@ -278,7 +278,7 @@ async def test_the_window_is_asked_for_again_after_the_first_answer() -> None:
     }
     with serve_json(answers) as address:
         at = resolve("ollama/m", {"OLLAMA_BASE_URL": f"{address}/v1"})
-        model = OpenAIChat(at, Profile.build(at, None, at.probe()))
+        model = NativeModel(at, Profile.build(at, None, at.probe()))
         windows = [model.profile.window]
         for loaded in (32_768, 65_536):
             answers["/api/ps"] = {"models": [{"name": "m", "context_length": loaded}]}

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,6 +23,7 @@ from swecli.llm.answer import Answer
 from swecli.llm.endpoints import resolve
 from swecli.llm.native import NativeModel
 from swecli.llm.profile import Profile
+from swecli.llm.providers.litellm import LiteLLM
 from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import (
     AuthFailed,
@@ -33,7 +34,6 @@ from swecli.models.errors import (
     Unavailable,
     UnsupportedFeature,
 )
-from swecli.models.message import ModelRequest
 from tests.support.databases import ROOT
 from tests.support.model_requests import READ, ask, collect, model_at, model_for_endpoint, request
 from tests.support.strict_provider import Call, Refusal, Reply, StrictProvider, Wire
@@ -151,7 +151,8 @@ async def test_the_litellm_fallback_sends_one_request_per_try() -> None:
             await ask(model, request())
         assert len(server.requests) == 1
     assert isinstance(model, NativeModel)
-    closed = model.to_provider_error(
+    assert isinstance(model.wire, LiteLLM)
+    closed = model.wire.to_error(
         httpx.RemoteProtocolError("closed without an answer"), answering=False
     )
     assert isinstance(closed, Unavailable)
@@ -479,7 +480,7 @@ class SlowChat(OpenAIChat):
 
     events: Sequence[dict[str, Any] | None] = ()
 
-    async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+    async def exchange(self, body: Mapping[str, Any], answer: Answer) -> None:
         answer.request_sent.set()
         for event in self.events:
             if event is not None:
@@ -488,9 +489,22 @@ class SlowChat(OpenAIChat):
             await asyncio.sleep(3)
 
 
+class SlowModel(NativeModel):
+    """A model that is asked over this wire."""
+
+    events: Sequence[dict[str, Any] | None] = ()
+
+    @property
+    def wire(self) -> SlowChat:
+        wire = SlowChat(self.endpoint, self.profile)
+        wire.events = self.events
+        return wire
+
+
 def read_slowly(*events: dict[str, Any] | None) -> str:
     """Return the text of an answer that consists of these events."""
-    model = SlowChat(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), Profile())
+
+    model = SlowModel(resolve("openai/x", {"OPENAI_BASE_URL": "http://box"}), Profile())
     model.events = events
     return "".join(chunk.text for chunk in run_virtually(collect(model.stream(request()))))
 
