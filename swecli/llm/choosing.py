@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm import providers
-from swecli.llm.endpoints import LOOPBACK, resolve
+from swecli.llm.endpoints import is_loopback, resolve
 from swecli.llm.price_table import provider_names
 from swecli.llm.services import DEMO, HOSTED, LOCAL
 from swecli.models.errors import AuthFailed, ConfigError, NoModel
@@ -27,7 +27,7 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         with suppress(AuthFailed, ConfigError):
             endpoint = resolve(f"{service.name}/*", environ)
             address = urlsplit(endpoint.address)
-            if address.hostname in LOOPBACK:
+            if is_loopback(endpoint.address):
                 for model in endpoint.list_models()[:_MAX_LISTED]:
                     yield f"{service.name}/{model}", address.port or 0
 

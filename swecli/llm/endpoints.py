@@ -45,14 +45,15 @@ _WINDOW_FIELDS = (
 )
 _FIRST_BYTE, _FIRST_BYTE_IF_NEAR = 300.0, 900.0  # seconds
 _TIMEOUTS = ("first_byte", "first_token", "quiet")  # fields of `Endpoint` and of `ModelEntry`
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK_NUMBERS = re.compile(r"127(\.\d{1,3}){1,3}|0\.0\.0\.0|::ffff:127\..*|::1?")
 Server = Literal["service", "local", "other"]
 
 
 def is_loopback(address: str) -> bool:
     """Return whether an address is on this machine."""
-    host = urlsplit(address).hostname or ""
-    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+    host = (urlsplit(address).hostname or "-").removesuffix(".")
+    is_named = host == "localhost" or host.endswith(".localhost")
+    return is_named or _LOOPBACK_NUMBERS.fullmatch(host) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,7 @@ class Endpoint:
     @property
     def server(self) -> Server:
         """Whose server answers: a service's own, one on this machine or network, or any other."""
-        host = urlsplit(self.address).hostname or ""
-        if self.local or host in LOOPBACK:
+        if self.local or is_loopback(self.address):
             return "local"
         is_known = self.base_url is None or is_of_service(self.address)
         return "service" if is_known else "other"
@@ -176,7 +176,7 @@ class Endpoint:
     def _probed_server(self) -> tuple[str, int] | None:
         """Return host and port of a server that may be probed (local service or loopback address), else None."""
         parts = urlsplit(self.address)
-        is_near = self.local or parts.hostname in LOOPBACK
+        is_near = self.local or is_loopback(self.address)
         has_protocol = parts.scheme == "http" and self.api == "openai"
         if not is_near or not has_protocol or self.is_openrouter:
             return None
@@ -213,7 +213,7 @@ def resolve(
     if api == "litellm" and settings.base_url and not settings.key_command:
         # otherwise litellm would send a key from the environment to this address
         key = key or "none"
-    is_near = service.local or urlsplit(address).hostname in LOOPBACK
+    is_near = service.local or is_loopback(address)
     return Endpoint(
         name=name,
         provider=provider,
@@ -266,7 +266,7 @@ def _find_key(
     elif settings.base_url or settings.key_command:
         variables = ()
     name, key = _first_set(environ, variables)
-    if not (key.isascii() and key.isprintable()):
+    if not (key.isascii() and key.isprintable()) or " " in key:
         raise AuthFailed(
             f"{name} has a character that no key has.",
             "Set it again, the key alone on one line.",
@@ -337,7 +337,8 @@ def _configured_base(
     if not configured:
         return service.address if service.local else None
     if service.local and "://" not in configured:
-        configured = f"http://{configured}"
+        host = "127.0.0.1" if configured.startswith(":") else ""  # OLLAMA_HOST may be :11434
+        configured = f"http://{host}{configured}"
     try:
         address = parse_base_url(configured)
         if not service.local:
@@ -356,13 +357,13 @@ def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str,
     """Return name and value of the first variable that is set; else the first name and "", and twice "" without
     names."""
     for name in names:
-        value = _unquoted(environ.get(name, "").strip())
+        value = unquoted(environ.get(name, "").strip())
         if value:
             return name, value
     return names[0] if names else "", ""
 
 
-def _unquoted(value: str) -> str:
+def unquoted(value: str) -> str:
     """Return a value without the quotes around it, which some files of variables leave there."""
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1].strip() if is_quoted else value

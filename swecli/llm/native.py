@@ -20,6 +20,7 @@ from swecli.llm.price_table import cost_of
 from swecli.llm.profile import Profile
 from swecli.models.api_message import Blocks, blocks_of, calls_of, images_of, with_fields
 from swecli.models.errors import (
+    AuthFailed,
     OutputLimitReached,
     ProviderError,
     RequestRefused,
@@ -218,7 +219,7 @@ class NativeModel(ABC):
             limit = endpoint.first_token - silence
             seconds = endpoint.first_token
             problem = "sent no text of an answer"
-        if answer.finish_reason:  # some send it with every delta
+        if answer.finish_reason and not answer.has_gone_on:
             limit = endpoint.after_finish - silence
         waited = await _wait_awake(answer.data_arrived, limit)
         if waited is not None:
@@ -425,9 +426,10 @@ class NativeModel(ABC):
         refusal: errors.ErrorBody,
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
-        first 401 or 403, allow the request to be repeated; else `error`. A web page reveals nothing."""
+        first refusal of the key, allow the request to be repeated; else `error`. A web page reveals nothing."""
         status = error.status
-        if status in (401, 403) and self.endpoint.key_command and not self._key_renewed:
+        is_about_key = isinstance(error, AuthFailed)
+        if is_about_key and self.endpoint.key_command and not self._key_renewed:
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)

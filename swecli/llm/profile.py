@@ -184,6 +184,8 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     model = endpoint.model
     is_old = model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))
+    if (levels := service.levels_of(endpoint.model)) is not None:
+        row = {"reasoning_effort_levels": levels, **row}
     return {
         "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
         "thinking": thinking,
@@ -199,6 +201,7 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
         "encoding": "cl100k_base" if is_old else "o200k_base",
         "reports_cost": endpoint.is_openrouter,
         "server": endpoint.server,
+        "off": frozenset(service.off),
         "may_write_calls": endpoint.api == "openai" and endpoint.server != "service",
     }
 
@@ -207,8 +210,7 @@ def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
     if not row.get("supports_reasoning"):
         return "none"
     if endpoint.api != "anthropic":
-        takes_budget = any(part in endpoint.model for part in endpoint.service.budget_families)
-        return "budget" if takes_budget else "effort"
+        return "budget" if endpoint.service.budget_of(endpoint.model) else "effort"
     if row.get("thinking_always_on"):
         return "always"
     return "adaptive" if row.get("supports_adaptive_thinking") else "budget"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -45,10 +45,31 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    budget_families: tuple[str, ...] = ()  # the same of those that think for a number of tokens
+    # the same by the beginnings of names, of models that have no others
+    model_levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # by parts of names: the fewest and the most tokens for which such a model thinks; the first one counts
+    budgets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)  # more of each chat completion
+    off: tuple[str, ...] = ()  # fields that it refuses
     filler: str = ""  # thoughts, or their signature, of answers without; "" if they may be missing
     lists: tuple[str, ...] = ("/v1/models",)  # where its models are listed with their windows
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
+
+    def levels_of(self, model: str) -> Sequence[str] | None:
+        """Return all thinking levels of a model, None if they are not known."""
+        lower_name = model.lower()
+        return next(
+            (
+                levels
+                for beginning, levels in self.model_levels.items()
+                if lower_name.startswith(beginning)
+            ),
+            None,
+        )
+
+    def budget_of(self, model: str) -> Sequence[int] | None:
+        """Return the fewest and the most tokens for which a model thinks, None if it takes no number of tokens."""
+        return next((limits for part, limits in self.budgets.items() if part in model), None)
 
     @property
     def local(self) -> bool:
@@ -61,7 +82,12 @@ class Service:
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
-_FIELDS = {field.name for field in fields(Service)}
+# the kinds of the fields that a row may have
+_KINDS = {"name": str} | {
+    field.name: field.default_factory if field.default is MISSING else type(field.default)
+    for field in fields(Service)
+    if field.name not in ("name", "make")
+}
 
 
 def read_service(row: Mapping[str, Any]) -> Service:
@@ -69,10 +95,12 @@ def read_service(row: Mapping[str, Any]) -> Service:
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
     }
-    name = values.get("name")
-    unknown = values.keys() - _FIELDS
-    if unknown:
-        raise ValueError(f"the service {name} has an unknown field {min(unknown)!r}")
+    name = values.setdefault("name", None)
+    for key, value in values.items():
+        if key not in _KINDS:
+            raise ValueError(f"the service {name} has an unknown field {key!r}")
+        if type(value) is not _KINDS[key]:
+            raise ValueError(f"the service {name} has {key} {value!r}, which is of another kind")
     for key, words in _WORDS.items():
         if key in values and values[key] not in words:
             raise ValueError(

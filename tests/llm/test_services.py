@@ -29,6 +29,10 @@ def header_of(name: str, environ: dict[str, str]) -> tuple[str, str | None]:
         ({"name": "x", "auth": "basic"}, "x has auth 'basic'"),
         ({"name": "x", "api": "soap"}, "x has api 'soap'"),
         ({"name": "x", "colour": "red"}, "x has an unknown field 'colour'"),
+        ({"name": "x", "make": "os.system"}, "x has an unknown field 'make'"),
+        ({"name": "x", "aliases": "y"}, "x has aliases 'y', which is of another kind"),
+        ({"name": "x", "port": "80"}, "x has port '80', which is of another kind"),
+        ({"address": "https://a.test"}, "None has name None"),
     ],
 )
 def test_a_row_with_an_unknown_word_is_refused_with_its_name(
@@ -157,8 +161,11 @@ def test_azures_newer_path_is_asked_without_litellm() -> None:
         ("moonshot/kimi-k3", "max", {"reasoning_effort": "max"}),
         ("moonshot/kimi-k3", "medium", {"reasoning_effort": "low"}),
         ("moonshot/kimi-k3", "xhigh", {"reasoning_effort": "high"}),
-        ("zai/glm-5.3", "off", {"thinking": {"type": "disabled"}}),
-        ("zai/glm-5.3", "high", {"thinking": {"type": "enabled"}}),
+        ("zai/glm-4.7", "off", {"thinking": {"type": "disabled"}}),
+        ("zai/glm-4.7", "high", {"thinking": {"type": "enabled"}}),
+        ("zai/glm-5.3", "off", {"reasoning_effort": "low"}),  # it cannot stop thinking
+        ("zai/GLM-5.3-flash", "max", {"reasoning_effort": "max"}),
+        ("zai/glm-5.2", "off", {"reasoning_effort": "none"}),
         ("dashscope/qwen3.8-max", "off", {"enable_thinking": False}),
         ("dashscope/qwen3.8-max", "5000", {"enable_thinking": True, "thinking_budget": 5000}),
         ("mistral/mistral-medium-3-5", "off", {"reasoning_effort": "none"}),

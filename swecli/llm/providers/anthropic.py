@@ -166,6 +166,8 @@ class Anthropic(NativeModel):
             return {}
         if level == "off" and mode != "always":
             return {"thinking": {"type": "disabled"}} if self.profile.thinks_unasked else {}
+        if mode == "budget" and limit <= _MIN_BUDGET:
+            return {}
         if mode == "budget":
             budget = int(level) if level.isdecimal() else _BUDGETS.get(level, limit)
             tokens = max(_MIN_BUDGET, min(budget, limit - _MIN_BUDGET))

@@ -26,9 +26,8 @@ _KEYWORDS = frozenset((
     "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
 ))  # fmt: skip
 _BY_NAME = ("properties", "$defs")  # keywords that hold schemas by name
-# Google's own numbers for the levels, for models that take a number of tokens
-_BUDGETS = {"off": 0, "low": 1_024, "medium": 8_192}
-_LARGEST_BUDGET = 24_576
+# Google's own numbers for the levels, for models that take a number of tokens; above them it is the model's most
+_BUDGETS = {"off": 0, "low": 1_024, "medium": 8_192, "high": 24_576}
 _VERSION_AT_END = re.compile(r"/v1\w*$")
 
 
@@ -149,9 +148,11 @@ class Gemini(NativeModel):
             return {}
         word = nearest_level(self.profile.levels, level)
         config: dict[str, Any] = {"thinkingLevel": word} if word else {}
-        if self.profile.thinking == "budget":
-            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, _LARGEST_BUDGET)
-            config = {"thinkingBudget": budget}
+        limits = self.endpoint.service.budget_of(self.endpoint.model)
+        if self.profile.thinking == "budget" and limits:
+            fewest, most = limits
+            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, most)
+            config = {"thinkingBudget": min(max(budget, fewest), most)}
         return {"generationConfig": {"thinkingConfig": config}} if config else {}
 
     def _contents(self, messages: Sequence[ApiMessage]) -> list[dict[str, Any]]:
@@ -179,15 +180,16 @@ class Gemini(NativeModel):
 
     def _answer_parts(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Return the parts of an answer: as they came, or made of its text and calls. The first call of an answer
-        without a signature, of another model or refused, gets the one that Google gives for that."""
-        plain = [*_text_parts(message), *_call_parts(message)]
+        without a signature, of another model, refused or lost on the way, gets the one that Google gives for that."""
+        parts = [*_text_parts(message), *_call_parts(message)]
         returned = [dict(part) for part in self.blocks_to_return(message)]
-        if returned and _visible(returned) == _visible(plain):
-            return returned
-        first_call = next((part for part in plain if "functionCall" in part), None)
-        if first_call is not None and self.profile.filler:
+        if returned and _visible(returned) == _visible(parts):
+            parts = returned
+        is_signed = any("thoughtSignature" in part for part in parts)
+        first_call = next((part for part in parts if "functionCall" in part), None)
+        if first_call is not None and self.profile.filler and not is_signed:
             first_call["thoughtSignature"] = self.profile.filler
-        return plain or [{"text": " "}]
+        return parts or [{"text": " "}]
 
 
 def _call_in(part: Mapping[str, Any]) -> dict[str, Any]:

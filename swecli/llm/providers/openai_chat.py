@@ -23,6 +23,7 @@ from swecli.values import dataclass
 
 _CLOSING_TAGS = {
     "<think>": "</think>",
+    "<mm:think>": "</mm:think>",  # MiniMax M3
     "<thought>": "</thought>",  # Gemini
     "[THINK]": "[/THINK]",  # Mistral
 }
@@ -34,7 +35,8 @@ _NEEDS_RESPONSES = re.compile(
     re.IGNORECASE,
 )
 _UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
-_THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
+_THOUGHTS_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+_IN_CONTENT = "thoughts in content"  # of a message's blocks: no field of the service's
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
@@ -53,6 +55,8 @@ class CallPart:
         """Read one call of a chunk."""
         function = typed_field(call, "function", dict)
         index = call.get("index")
+        if isinstance(index, str) and index.isdecimal():
+            index = int(index)
         arguments = function.get("arguments")
         if isinstance(arguments, dict):  # some local servers send an object instead of a string
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -70,7 +74,7 @@ class ChatDelta:
     """What one chunk adds to the answer; what the service did not send, or sent as another type, is empty."""
 
     thoughts: str
-    thoughts_field: str  # by which they came, and go back; "" without any
+    thoughts_field: str  # by which they came, and go back; "" if that are the details
     details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
     signed: list[dict[str, Any]]  # of litellm, also as a proxy: pieces of `thinking_blocks`
     items: list[dict[str, Any]]  # the same for models of OpenAI: `reasoning_items`
@@ -89,7 +93,8 @@ class ChatDelta:
         )
         of_service = typed_field(delta, "provider_specific_fields", dict)
         return cls(
-            thoughts=typed_field(delta, thoughts_field, str),
+            thoughts=typed_field(delta, thoughts_field, str)
+            or joined_text(delta, "reasoning_details", "text"),
             thoughts_field=thoughts_field,
             details=objects_in(delta, "reasoning_details"),
             signed=objects_in(delta, "thinking_blocks"),
@@ -168,6 +173,7 @@ class ChatAnswer(Answer):
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
         self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
+        self._thoughts_in_content: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._signed = SignedThoughts()
         self._items: list[dict[str, Any]] = []
@@ -189,7 +195,8 @@ class ChatAnswer(Answer):
         is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.pending)
         body = typed_field(choice, "message" if is_whole else "delta", dict)
         self._add_delta(ChatDelta.parse(body))
-        if reason := choice.get("finish_reason"):
+        reason = choice.get("finish_reason")
+        if reason and reason != "null":  # a text in each chunk, of DashScope and gateways to it
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
             native = typed_field(
@@ -205,6 +212,8 @@ class ChatAnswer(Answer):
         has_named_call = bool(self._signatures)
         if has_named_call:
             fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+        if has_named_call and self._thoughts_in_content:
+            fields[_IN_CONTENT] = "".join(self._thoughts_in_content)
         if self._details:
             fields.pop("reasoning", None)  # these say the same, and more
             fields["reasoning_details"] = _joined(self._details)
@@ -228,7 +237,7 @@ class ChatAnswer(Answer):
 
     def _add_delta(self, delta: ChatDelta) -> None:
         self.add(reasoning=delta.thoughts)
-        if delta.thoughts:
+        if delta.thoughts_field:
             self._thoughts.setdefault(delta.thoughts_field, []).append(delta.thoughts)
         self._details += delta.details
         for piece in delta.signed:
@@ -237,6 +246,8 @@ class ChatAnswer(Answer):
         self._text_signatures += delta.text_signatures
         self._add_text(delta.text)
         self.add(reasoning=delta.thinking, refusal=delta.refusal)
+        if delta.thinking:
+            self._thoughts_in_content.append(delta.thinking)
         for call in delta.calls:
             if call.name:
                 self._signatures.append(call.signature)
@@ -267,6 +278,7 @@ class OpenAIChat(NativeModel):
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
+            **endpoint.service.fields,
             **self.thinking(request, limit),
         }
         # OpenRouter marks the last message itself
@@ -337,7 +349,13 @@ class OpenAIChat(NativeModel):
             ]
             converted["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.blocks_to_return(message):
-            converted |= {name: value for name, value in fields.items() if name != "extra_content"}
+            converted |= {
+                name: value
+                for name, value in fields.items()
+                if name not in ("extra_content", _IN_CONTENT)
+            }
+            if _IN_CONTENT in fields:
+                converted["content"] = _with_thoughts(fields[_IN_CONTENT], converted["content"])
             if converted.get("tool_calls"):
                 signatures = fields.get("extra_content", ())
                 converted["tool_calls"] = _with_signatures(converted["tool_calls"], signatures)
@@ -355,6 +373,12 @@ def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, 
             separated.append(_INTERRUPTED_ANSWER)
         separated.append(message)
     return separated
+
+
+def _with_thoughts(thoughts: str, text: str | None) -> list[dict[str, Any]]:
+    """Return the content of an answer in parts, the thoughts first, as Mistral sends them."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]}
+    return [thinking, {"type": "text", "text": text}] if text else [thinking]
 
 
 def _with_signatures(
