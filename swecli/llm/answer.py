@@ -122,6 +122,7 @@ class Answer(ABC):
         self.has_content = False
         self.has_call = False
         self.finished = False
+        self.has_gone_on = False  # behind a finish reason: some services send one with every delta
         self.has_schema = False  # whether the answer has to follow one
         self.reasoning_start = ""  # for error messages
         # the last event of no known kind: it may say why the answer ends
@@ -187,6 +188,7 @@ class Answer(ABC):
         return chunks or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:
+        self.has_gone_on = self.has_gone_on or self.finish_reason is not None
         self.size += size
         if self.size > _MAX_ANSWER_BYTES:
             raise _too_long("an answer", _MAX_ANSWER_BYTES)

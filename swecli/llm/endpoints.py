@@ -50,14 +50,15 @@ _FIRST_BYTE = 300.0
 _FIRST_BYTE_IF_NEAR = 900.0
 _FIRST_TOKEN = 900.0
 _QUIET = 120.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK_NUMBERS = re.compile(r"127(\.\d{1,3}){1,3}|0\.0\.0\.0|::ffff:127\..*|::1?")
 Server = Literal["service", "local", "other"]
 
 
 def is_loopback(address: str) -> bool:
     """Return whether an address is on this machine."""
-    host = urlsplit(address).hostname or ""
-    return host in _LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+    host = (urlsplit(address).hostname or "-").removesuffix(".")
+    is_named = host == "localhost" or host.endswith(".localhost")
+    return is_named or _LOOPBACK_NUMBERS.fullmatch(host) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def _find_key(
     elif settings.base_url or settings.key_command:
         variables = ()
     name, key = _first_set(environ, variables)
-    if not (key.isascii() and key.isprintable()):
+    if not (key.isascii() and key.isprintable()) or " " in key:
         raise AuthFailed(
             f"{name} has a character that no key has.",
             "Set it again, the key alone on one line.",
@@ -333,7 +334,8 @@ def _configured_base(
     if not configured:
         return service.address if service.local else None
     if service.local and "://" not in configured:
-        configured = f"http://{configured}"
+        host = "127.0.0.1" if configured.startswith(":") else ""  # OLLAMA_HOST may be :11434
+        configured = f"http://{host}{configured}"
     try:
         address = parse_base_url(configured)
         if not service.local:
@@ -352,13 +354,13 @@ def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str,
     """Return name and value of the first variable that is set; else the first name and "", and twice "" without
     names."""
     for name in names:
-        value = _unquoted(environ.get(name, "").strip())
+        value = unquoted(environ.get(name, "").strip())
         if value:
             return name, value
     return names[0] if names else "", ""
 
 
-def _unquoted(value: str) -> str:
+def unquoted(value: str) -> str:
     """Return a value without the quotes around it, which some files of variables leave there."""
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1].strip() if is_quoted else value
