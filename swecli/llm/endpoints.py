@@ -23,6 +23,7 @@ from swecli.llm.services import (
     Auth,
     Service,
     auth_of_api,
+    first_set,
     is_of_service,
     other_service,
     service_at,
@@ -262,7 +263,7 @@ def _find_key(
         variables = (settings.key_env,)
     elif settings.base_url or settings.key_command:
         variables = ()
-    name, key = _first_set(environ, variables)
+    name, key = first_set(environ, variables)
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise AuthFailed(
             f"{name} has a character that no key has.",
@@ -289,11 +290,8 @@ def _headers_of_service(
     ConfigError."""
     if settings.base_url:
         return {}
-    headers = {
-        name: environ[variable].strip()
-        for name, variable in service.headers.items()
-        if environ.get(variable, "").strip()
-    }
+    values = {name: first_set(environ, (key,))[1] for name, key in service.headers.items()}
+    headers = {name: value for name, value in values.items() if value}
     lines = environ.get(service.more_headers, "").splitlines()
     for line in filter(str.strip, lines):
         name, colon, content = line.partition(":")
@@ -329,7 +327,7 @@ def _configured_base(
 ) -> str | None:
     """Return the configured base URL, None if there is none; for a local service its default, with scheme, port and
     `/v1` filled in. Raises ConfigError for an invalid address."""
-    variable, configured = _first_set(environ, service.base_variables)
+    variable, configured = first_set(environ, service.base_variables)
     configured = settings.base_url or configured
     if not configured:
         return service.address if service.local else None
@@ -348,22 +346,6 @@ def _configured_base(
     host = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/")
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
-
-
-def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
-    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
-    names."""
-    for name in names:
-        value = unquoted(environ.get(name, "").strip())
-        if value:
-            return name, value
-    return names[0] if names else "", ""
-
-
-def unquoted(value: str) -> str:
-    """Return a value without the quotes around it, which some files of variables leave there."""
-    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1].strip() if is_quoted else value
 
 
 def _window_in(row: JsonMapping) -> int:

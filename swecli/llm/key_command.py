@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from swecli.descendants import leftovers
-from swecli.llm.endpoints import unquoted
+from swecli.llm.services import unquoted
 from swecli.models.errors import AuthFailed
 
 _KEY_SECONDS = 10.0

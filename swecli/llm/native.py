@@ -264,7 +264,7 @@ class NativeModel:
         is_lost = stop == "tool_calls" and "tools" in body  # see `stream_with_retry`
         if is_lost or stop not in ("stop", "tool_calls"):
             return
-        thoughts = self.endpoint.mask(answer.reasoning_start)
+        thoughts = self.endpoint.mask(answer.popped.build().reasoning)
         excerpt = errors.one_line(thoughts, EXCERPT_CHARS)
         detail = f" with reasoning only: {excerpt}" if excerpt else "."
         if answer.finish_reason not in STOPS:  # for example malformed_function_call

@@ -96,6 +96,22 @@ class Service:
 _FIELDS = {field.name for field in fields(Service)} - {"make"}
 
 
+def first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
+    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
+    names."""
+    for name in names:
+        value = unquoted(environ.get(name, "").strip())
+        if value:
+            return name, value
+    return names[0] if names else "", ""
+
+
+def unquoted(value: str) -> str:
+    """Return a value without the quotes around it, which some files of variables leave there."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1].strip() if is_quoted else value
+
+
 def auth_of_api(api: Api) -> Auth:
     """Return the header in which a key goes on a wire, unless its service has another."""
     return _AUTH_OF_API.get(api, "bearer")
