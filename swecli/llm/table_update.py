@@ -16,6 +16,7 @@ from swecli.llm.price_table import (
     fetched_table_path,
     is_row,
     model_table,
+    token_count,
 )
 from swecli.llm.public_json import fetch_object
 from swecli.llm.thinking import LEVELS
@@ -37,12 +38,7 @@ _PRICE_COLUMN = re.compile(
     r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token"
     r"|cache_read_input_token_cost|cache_creation_input_token_cost)(_above_\d+k_tokens)?"
 )
-_COLUMNS = {
-    *_SIZE_COLUMNS,
-    "litellm_provider",
-    "mode",
-    "deprecation_date",
-    "supported_endpoints",
+_FLAGS = (
     "supports_function_calling",
     "supports_system_messages",
     "supports_vision",
@@ -50,9 +46,17 @@ _COLUMNS = {
     "supports_reasoning",
     "supports_adaptive_thinking",
     *(f"supports_{level}_reasoning_effort" for level in LEVELS),
-    "reasoning_effort_levels",
     "thinking_on_by_default",
     "thinking_always_on",
+)
+# the other columns, and the kind of value in each
+_COLUMNS: Mapping[str, type] = {
+    "litellm_provider": str,
+    "mode": str,
+    "deprecation_date": str,
+    "supported_endpoints": list,
+    "reasoning_effort_levels": list,
+    **dict.fromkeys(_FLAGS, bool),
 }
 
 
@@ -106,7 +110,7 @@ def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, row in sorted(litellm_table.items()):
         if isinstance(row, dict) and "alias_of" in row:
             row = litellm_table.get(str(row["alias_of"]))
-        if is_row(row) and row.get("mode") in _CHAT:
+        if name.isprintable() and is_row(row) and row.get("mode") in _CHAT:
             columns = {**row, **dict(_prices_by_size(row))}
             rows[name] = {key: value for key, value in columns.items() if _is_column(key, value)}
     return rows
@@ -133,8 +137,8 @@ def _is_column(key: str, value: Any) -> bool:
     if _PRICE_COLUMN.fullmatch(key):
         return is_number and math.isfinite(value) and value >= 0
     if key in _SIZE_COLUMNS:
-        return is_number and math.isfinite(value) and value > 0
-    return key in _COLUMNS
+        return token_count({key: value}, key) > 0
+    return key in _COLUMNS and isinstance(value, _COLUMNS[key])
 
 
 def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
