@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from swecli.models.errors import AuthFailed
@@ -18,6 +18,7 @@ Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"]  # the header
 # how a thinking level is sent in chat completions: `reasoning_effort` · on or off by `thinking.type`, a level beside
 # it · `enable_thinking`, with a budget · OpenRouter's `reasoning` · a variable of the chat template · not at all
 Dialect = Literal["effort", "switch", "enable_thinking", "reasoning", "template", "none"]
+Value = TypeVar("Value")
 _AUTH_OF_API: Mapping[Api, Auth] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _FILE = Path(__file__).with_name("services.json")
 # the closed sets of words that fields of a row take
@@ -45,9 +46,8 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    # the same by the beginnings of names, of models that have no others
+    # by parts of names, of which the first one counts: all levels; the fewest and the most tokens of thinking
     model_levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # by parts of names: the fewest and the most tokens for which such a model thinks; the first one counts
     budgets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)  # more of each chat completion
     off: tuple[str, ...] = ()  # fields that it refuses
@@ -57,19 +57,11 @@ class Service:
 
     def levels_of(self, model: str) -> Sequence[str] | None:
         """Return all thinking levels of a model, None if they are not known."""
-        lower_name = model.lower()
-        return next(
-            (
-                levels
-                for beginning, levels in self.model_levels.items()
-                if lower_name.startswith(beginning)
-            ),
-            None,
-        )
+        return _of_family(self.model_levels, model)
 
     def budget_of(self, model: str) -> Sequence[int] | None:
         """Return the fewest and the most tokens for which a model thinks, None if it takes no number of tokens."""
-        return next((limits for part, limits in self.budgets.items() if part in model), None)
+        return _of_family(self.budgets, model)
 
     @property
     def local(self) -> bool:
@@ -107,6 +99,10 @@ def read_service(row: Mapping[str, Any]) -> Service:
                 f"the service {name} has {key} {values[key]!r}, not {' or '.join(words)}"
             )
     return Service(**{**_derived(values), **values, **_base_variables(values)})
+
+
+def _of_family(by_part: Mapping[str, Value], model: str) -> Value | None:
+    return next((value for part, value in by_part.items() if part in model.lower()), None)
 
 
 def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
