@@ -238,7 +238,7 @@ def error_for_response(
         )
     wait = _retry_after(headers, text)
     body = parse_error_body(text)
-    is_long = re.search(_LONG_LIMIT, text) is not None
+    is_long = _is_long_limit(text)
     error = _FailedRequest(status, body.words, wait, endpoint, body.is_page, is_long).to_error()
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
@@ -268,8 +268,8 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
         status = 401
     if status:
         text = json.dumps(error)
-        is_long = re.search(_LONG_LIMIT, text) is not None
         wait = _retry_after({}, text)
+        is_long = _is_long_limit(text)
         return _FailedRequest(status, words, wait, endpoint, is_long_limit=is_long).to_error()
     if re.search(_OVERFLOW_WORDS, words):
         return _context_overflow(words, endpoint, None)
@@ -404,6 +404,11 @@ def _until_moment(text: str) -> float | None:
         seconds = moment.replace(tzinfo=UTC).timestamp() - time.time()
         return seconds if seconds > 0 else None
     return None
+
+
+def _is_long_limit(text: str) -> bool:
+    """Return whether a body names a limit that no wait of a minute ends; an address in it may have any words."""
+    return re.search(_LONG_LIMIT, re.sub(r"https?://\S+", "", text)) is not None
 
 
 def in_hours(seconds: float) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import THINKING
@@ -14,6 +14,7 @@ from swecli.models.errors import AuthFailed
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
+Value = TypeVar("Value")
 DEMO = "demo"  # the model that needs no service
 Api = Literal["openai", "responses", "anthropic", "gemini", "litellm"]  # wire protocols
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"]  # the header of a key
@@ -53,9 +54,8 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    # the same by the beginnings of names, of models that have no others
+    # by parts of names, of which the first one counts: all levels; the fewest and the most tokens of thinking
     model_levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # by parts of names: the fewest and the most tokens for which such a model thinks; the first one counts
     budgets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)  # more of each chat completion
     off: tuple[str, ...] = ()  # fields that it refuses
@@ -68,19 +68,11 @@ class Service:
 
     def levels_of(self, model: str) -> Sequence[str] | None:
         """Return all thinking levels of a model, None if they are not known."""
-        lower_name = model.lower()
-        return next(
-            (
-                levels
-                for beginning, levels in self.model_levels.items()
-                if lower_name.startswith(beginning)
-            ),
-            None,
-        )
+        return _of_family(self.model_levels, model)
 
     def budget_of(self, model: str) -> Sequence[int] | None:
         """Return the fewest and the most tokens for which a model thinks, None if it takes no number of tokens."""
-        return next((limits for part, limits in self.budgets.items() if part in model), None)
+        return _of_family(self.budgets, model)
 
     @property
     def local(self) -> bool:
@@ -110,6 +102,11 @@ def unquoted(value: str) -> str:
     """Return a value without the quotes around it, which some files of variables leave there."""
     is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
     return value[1:-1].strip() if is_quoted else value
+
+
+def _of_family(by_part: Mapping[str, Value], model: str) -> Value | None:
+    """Return the value of the first part that a model's name has, None if it has none of them."""
+    return next((value for part, value in by_part.items() if part in model.lower()), None)
 
 
 def auth_of_api(api: Api) -> Auth:
