@@ -19,7 +19,7 @@ from swecli.llm.profile import WireName
 from swecli.llm.registry import list_services, make_model
 from swecli.llm.reply import ReplyBuilder
 from swecli.llm.retries import Retry, stream_with_retry
-from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service
+from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service, first_set
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
@@ -163,7 +163,7 @@ def update_models(environ: Mapping[str, str]) -> ActionResult:
         "gone": list(update.removed),
         "other": list(update.changed),
     }
-    if any(_is_set(key, environ) for key in SERVICES[OPENROUTER].key_variables):
+    if first_set(environ, SERVICES[OPENROUTER].key_variables)[1]:
         address = resolve(f"{OPENROUTER}/any", environ).address
         count = update_list(address, environ)
         lines.append(f"Fetched {count:,} models from {address}.")
@@ -211,7 +211,7 @@ def _entry_row(entry: ModelEntry, environ: Mapping[str, str]) -> tuple[str, str,
     state = "ready"
     if entry.key_env:
         key = entry.key_env
-        state = "ready" if _is_set(key, environ) else "key not set"
+        state = "ready" if first_set(environ, (key,))[1] else "key not set"
     return entry.name, key, state, entry.base_url or entry.model or ""
 
 
@@ -219,16 +219,10 @@ def _service_row(service: Service, environ: Mapping[str, str]) -> tuple[str, str
     key = ""
     state = "needs no key" if service.local else "ready"
     if service.key_variables and not service.local:
-        variables = service.key_variables
-        key = next((name for name in variables if _is_set(name, environ)), variables[0])
-        state = "ready" if _is_set(key, environ) else "key not set"
+        key, value = first_set(environ, service.key_variables)
+        state = "ready" if value else "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
     return name, key, state, next(iter(service.base_variables[-2:]), "")
-
-
-def _is_set(variable: str, environ: Mapping[str, str]) -> bool:
-    """Return whether an environment variable has a value."""
-    return bool(environ.get(variable, "").strip())
 
 
 def known_models() -> dict[str, Any]:

@@ -122,8 +122,8 @@ class Answer(ABC):
         self.has_content = False
         self.has_call = False
         self.finished = False
+        self.has_gone_on = False  # behind a finish reason: some services send one with every delta
         self.has_schema = False  # whether the answer has to follow one
-        self.reasoning_start = ""  # for error messages
         # the last event of no known kind: it may say why the answer ends
         self.unknown_event: JsonObject = {}
         self.data_arrived = asyncio.Event()
@@ -157,8 +157,6 @@ class Answer(ABC):
                 self._texts[name].append(piece)
                 self._count_size(len(piece))
         self.has_content = self.has_content or bool(refusal or text and not text.isspace())
-        if reasoning and len(self.reasoning_start) < EXCERPT_CHARS:
-            self.reasoning_start += reasoning[:EXCERPT_CHARS]
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
         """Append a tool call delta; one without id and name is merged into the previous one."""
@@ -187,6 +185,7 @@ class Answer(ABC):
         return chunks or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:
+        self.has_gone_on = self.has_gone_on or self.finish_reason is not None
         self.size += size
         if self.size > _MAX_ANSWER_BYTES:
             raise _too_long("an answer", _MAX_ANSWER_BYTES)

@@ -23,6 +23,7 @@ from swecli.llm.services import (
     Auth,
     Service,
     auth_of_api,
+    first_set,
     is_of_service,
     other_service,
     service_at,
@@ -50,14 +51,15 @@ _FIRST_BYTE = 300.0
 _FIRST_BYTE_IF_NEAR = 900.0
 _FIRST_TOKEN = 900.0
 _QUIET = 120.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK_NUMBERS = re.compile(r"127(\.\d{1,3}){1,3}|0\.0\.0\.0|::ffff:127\..*|::1?")
 Server = Literal["service", "local", "other"]
 
 
 def is_loopback(address: str) -> bool:
     """Return whether an address is on this machine."""
-    host = urlsplit(address).hostname or ""
-    return host in _LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
+    host = (urlsplit(address).hostname or "-").removesuffix(".")
+    is_named = host == "localhost" or host.endswith(".localhost")
+    return is_named or _LOOPBACK_NUMBERS.fullmatch(host) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +263,8 @@ def _find_key(
         variables = (settings.key_env,)
     elif settings.base_url or settings.key_command:
         variables = ()
-    name, key = _first_set(environ, variables)
-    if not (key.isascii() and key.isprintable()):
+    name, key = first_set(environ, variables)
+    if not (key.isascii() and key.isprintable()) or " " in key:
         raise AuthFailed(
             f"{name} has a character that no key has.",
             "Set it again, the key alone on one line.",
@@ -288,11 +290,8 @@ def _headers_of_service(
     ConfigError."""
     if settings.base_url:
         return {}
-    headers = {
-        name: environ[variable].strip()
-        for name, variable in service.headers.items()
-        if environ.get(variable, "").strip()
-    }
+    values = {name: first_set(environ, (key,))[1] for name, key in service.headers.items()}
+    headers = {name: value for name, value in values.items() if value}
     lines = environ.get(service.more_headers, "").splitlines()
     for line in filter(str.strip, lines):
         name, colon, content = line.partition(":")
@@ -328,12 +327,13 @@ def _configured_base(
 ) -> str | None:
     """Return the configured base URL, None if there is none; for a local service its default, with scheme, port and
     `/v1` filled in. Raises ConfigError for an invalid address."""
-    variable, configured = _first_set(environ, service.base_variables)
+    variable, configured = first_set(environ, service.base_variables)
     configured = settings.base_url or configured
     if not configured:
         return service.address if service.local else None
     if service.local and "://" not in configured:
-        configured = f"http://{configured}"
+        host = "127.0.0.1" if configured.startswith(":") else ""  # OLLAMA_HOST may be :11434
+        configured = f"http://{host}{configured}"
     try:
         address = parse_base_url(configured)
         if not service.local:
@@ -346,22 +346,6 @@ def _configured_base(
     host = f"[{host}]" if ":" in host else host
     path = parts.path.rstrip("/")
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
-
-
-def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
-    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
-    names."""
-    for name in names:
-        value = _unquoted(environ.get(name, "").strip())
-        if value:
-            return name, value
-    return names[0] if names else "", ""
-
-
-def _unquoted(value: str) -> str:
-    """Return a value without the quotes around it, which some files of variables leave there."""
-    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1].strip() if is_quoted else value
 
 
 def _window_in(row: JsonMapping) -> int:

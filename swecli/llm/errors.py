@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from itertools import islice
 from typing import Any
@@ -36,7 +37,8 @@ TRIES = 5  # requests in all, whatever fails
 TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
 TRIES_IF_EMPTY = 2  # the same if an answer is empty
 _MAX_TEXT = 300  # characters of foreign text in an error
-_TRANSIENT_STATUSES = (408, 409, 425)
+# 424 (a model behind a gateway failed), 498 (Groq: no capacity) and 499 (Google: cancelled there) are no standard ones
+_TRANSIENT_STATUSES = (408, 409, 424, 425, 498, 499)
 _OVERLOAD_STATUSES = (429, 503, 529)
 _OVERFLOW_STATUSES = (400, 422, 500)
 _OR_OTHER_MODEL = "or choose another model with -m."
@@ -67,16 +69,23 @@ _RETRY_DELAY = (
 )
 _SECONDS_FIELD = r'"(?:resets?_in_seconds|resets?_after_seconds|retry_after(?:_seconds)?)"\s*:\s*"?(\d+(?:\.\d+)?)'
 _RESET_FIELD = r'"resets?_at"\s*:\s*"?(\d{10})'  # seconds since 1970
-# limits that no wait of a minute ends: of a day, of a plan, of a budget
+# a moment at which a limit ends: 2027-01-01T00:00:00Z, 2027-01-01 at 00:00 UTC, 2027-01-01
+_RESET_MOMENT = (
+    r"(?i)(?:resets?|regain|until|again|retry)[^.\d]{0,40}?(20\d\d-\d\d-\d\d)"
+    r"(?:(?:T| at | )(\d\d:\d\d(?::\d\d)?))?"
+)
+_LONGEST_WAIT = 366 * 86_400.0  # seconds: more is a mistake of the service
+# limits that no wait of a minute ends: of hours, of a day or longer, of a plan, of a budget
 _LONG_LIMIT = (
-    r"(?i)per[- ]day|budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
-    r"extra usage is required"
+    r"(?i)per[- ]?(day|week|month)|\b(daily|weekly|monthly|tomorrow|\d+[- ]hour)\b|"
+    r"budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
+    r"extra usage is required|quota_exceeded"
 )
 # OpenRouter's, in milliseconds since 1970: the first ten digits are the seconds
 _RESET_TIME = r'(?i)x-ratelimit-reset"?\s*:\s*"?(\d{10})'
 _NO_CREDIT = (
     r"(?i)insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
-    r"credit balance is too low|余额不足"
+    r"credit balance is too low|余额不足|billing_hard_limit|spend(ing)?[_ ]limit|specified api usage limits"
 )
 _FILTERED_CODE = "content_filter"  # Azure's code for a request that its filter has stopped
 _HTML_TAGS = r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>"
@@ -85,8 +94,9 @@ _STATUS_BY_TYPE = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
-    "invalid_prompt": 400,
+    "invalid_prompt": 400, "invalid_request_error": 400,
 }  # fmt: skip
+_ABOUT_KEY = r"(?i)api[_ ](secret )?key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,7 @@ class _FailedRequest:
     wait: float | None
     endpoint: Endpoint
     is_page: bool = False  # the words are those of a web page
+    is_long_limit: bool = False  # no wait of a minute ends the limit
 
     def to_error(self) -> ProviderError:
         """Return the error for it."""
@@ -117,7 +128,7 @@ class _FailedRequest:
                 f"Put its user and password into {variables} (http://user:password@host:port).",
                 status=status,
             )
-        is_about_key = status == 400 and re.search("api[_ ]key", words, re.IGNORECASE)
+        is_about_key = status == 400 and re.search(_ABOUT_KEY, words)
         if status in (401, 403) or is_about_key:
             return self._login_error()
 
@@ -187,7 +198,7 @@ class _FailedRequest:
         pause = in_hours(self.wait) if self.wait else "a little"
         hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
         limited = self._temporary("has reached its rate limit", hint)
-        if re.search(_LONG_LIMIT, self.words):
+        if self.is_long_limit:
             limited.tries = 1
             if not self.wait:
                 limited.hint = f"Wait for the next day, raise the limit, {_OR_OTHER_MODEL}"
@@ -227,7 +238,8 @@ def error_for_response(
         )
     wait = _retry_after(headers, text)
     body = parse_error_body(text)
-    error = _FailedRequest(status, body.words, wait, endpoint, body.is_page).to_error()
+    is_long = _is_long_limit(text)
+    error = _FailedRequest(status, body.words, wait, endpoint, body.is_page, is_long).to_error()
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
     return error
@@ -252,9 +264,13 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     status = _status_named_by(inner)
     if not status and re.search(_NO_CREDIT, words):
         status = 402
+    if not status and re.search(_ABOUT_KEY, words):
+        status = 401
     if status:
-        wait = _retry_after({}, json.dumps(error))
-        return _FailedRequest(status, words, wait, endpoint).to_error()
+        text = json.dumps(error)
+        wait = _retry_after({}, text)
+        is_long = _is_long_limit(text)
+        return _FailedRequest(status, words, wait, endpoint, is_long_limit=is_long).to_error()
     if re.search(_OVERFLOW_WORDS, words):
         return _context_overflow(words, endpoint, None)
     return Unavailable(
@@ -349,7 +365,12 @@ def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Con
 
 def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     """Return the seconds of `retry-after-ms` (OpenAI, Azure), of `retry-after` (a number or a date, RFC 9110) or of the
-    body, else None."""
+    body, else None; at most a year."""
+    seconds = _stated_wait(headers, text)
+    return None if seconds is None else min(seconds, _LONGEST_WAIT)
+
+
+def _stated_wait(headers: Mapping[str, str], text: str) -> float | None:
     exact = headers.get("retry-after-ms", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", exact):
         return float(exact) / 1000
@@ -366,16 +387,36 @@ def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
         return float(field[1])
     delay = re.search(_RETRY_DELAY, text)
     if delay is None or not any(delay.groups()):
-        return None
+        return _until_moment(f"retry {value}. {text}")
     parts = {unit: float(number or 0) for unit, number in delay.groupdict().items()}
     hours = 24 * parts["days"] + parts["hours"]
     return 3600 * hours + 60 * parts["minutes"] + parts["seconds"]
 
 
+def _until_moment(text: str) -> float | None:
+    """Return the seconds until the moment at which a text says that a limit ends, None for none or one that has passed.
+    It is taken to be one of UTC, as those of services mostly are."""
+    named = re.search(_RESET_MOMENT, text)
+    if named is None:
+        return None
+    with suppress(ValueError):  # no date
+        moment = datetime.fromisoformat(f"{named[1]}T{named[2] or '00:00'}")
+        seconds = moment.replace(tzinfo=UTC).timestamp() - time.time()
+        return seconds if seconds > 0 else None
+    return None
+
+
+def _is_long_limit(text: str) -> bool:
+    """Return whether a body names a limit that no wait of a minute ends; an address in it may have any words."""
+    return re.search(_LONG_LIMIT, re.sub(r"https?://\S+", "", text)) is not None
+
+
 def in_hours(seconds: float) -> str:
-    """Return a wait for a person: `5 h 33 min`, `12 min`, `40 s`."""
+    """Return a wait for a person: `3 days`, `5 h 33 min`, `12 min`, `40 s`."""
     if seconds < 60:
         return f"{seconds:.0f} s"
+    if seconds >= 2 * 86_400:
+        return f"{math.ceil(seconds / 86_400)} days"
     hours, minutes = divmod(math.ceil(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
@@ -423,13 +464,16 @@ def parse_error_body(text: str) -> ErrorBody:
 
 
 def _path_in(error: JsonMapping) -> str:
-    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body"."""
-    details = error.get("detail")
-    inner = details[0] if isinstance(details, list) and details else error
-    path = _first_set(inner, "param", "loc", "path", "field") if isinstance(inner, dict) else None
+    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body".
+    Some services name it in a list of what is wrong."""
+    path = _first_set(error, "param", "loc", "path", "field", "property")
     if isinstance(path, list):
-        return ".".join(str(part) for part in path if part != "body")
-    return path if isinstance(path, str) else ""
+        path = ".".join(str(part) for part in path if part != "body")
+    if isinstance(path, str):
+        return path
+    listed = _first_set(error, "detail", "details", "errors", "issues", "fieldViolations")
+    inner = listed[0] if isinstance(listed, list) else None
+    return _path_in(inner) if isinstance(inner, dict) else ""
 
 
 def _find_error(body: JsonMapping) -> Any:

@@ -16,6 +16,7 @@ from swecli.llm.profile import Profile
 from swecli.llm.wire import Wire, to_bytes
 from swecli.models.api_message import Blocks, blocks_of
 from swecli.models.errors import (
+    AuthFailed,
     OutputLimitReached,
     ProviderError,
     RequestRefused,
@@ -184,7 +185,7 @@ class NativeModel:
             limit = endpoint.first_token - silence
             seconds = endpoint.first_token
             problem = "sent no text of an answer"
-        if answer.finish_reason:  # some send it with every delta
+        if answer.finish_reason and not answer.has_gone_on:
             limit = endpoint.after_finish - silence
         waited = await _wait_awake(answer.data_arrived, limit)
         if waited is not None:
@@ -263,7 +264,7 @@ class NativeModel:
         is_lost = stop == "tool_calls" and "tools" in body  # see `stream_with_retry`
         if is_lost or stop not in ("stop", "tool_calls"):
             return
-        thoughts = self.endpoint.mask(answer.reasoning_start)
+        thoughts = self.endpoint.mask(answer.popped.build().reasoning)
         excerpt = errors.one_line(thoughts, EXCERPT_CHARS)
         detail = f" with reasoning only: {excerpt}" if excerpt else "."
         if answer.finish_reason not in STOPS:  # for example malformed_function_call
@@ -301,10 +302,11 @@ class NativeModel:
         self, wire: Wire, request: ModelRequest, body: JsonObject, refusal: errors.Refusal
     ) -> ProviderError:
         """Return an UnsupportedFeature if what a refusal reveals about the model, or a newly printed key after the
-        first 401 or 403, allow the request to be repeated; else its error. A web page reveals nothing."""
+        first refusal of the key, allow the request to be repeated; else its error. A web page reveals nothing."""
         error = refusal.error
         status = error.status
-        if status in (401, 403) and self.endpoint.key_command and not self._key_renewed:
+        is_about_key = isinstance(error, AuthFailed)
+        if is_about_key and self.endpoint.key_command and not self._key_renewed:
             self.endpoint = replace(self.endpoint, key=None)
             self._key_renewed = True
             return UnsupportedFeature("", error.message, status=status)

@@ -48,6 +48,9 @@ class Profile:
     limit_name: str = "max_tokens"  # the request field of the answer's length
     thinking: Thinking = "none"
     thinks_unasked: bool = False  # it thinks unless it is told not to
+    budget_limits: Sequence[int] | None = (
+        None  # fewest and most tokens to think, if it takes a number
+    )
     levels: tuple[str, ...] = ()  # its thinking levels, from the least to the most
     states_levels: bool = False  # the table names each of them
     dialect: Dialect = "effort"  # how one is sent in chat completions
@@ -171,9 +174,12 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     model = endpoint.model
     is_old = model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))
+    if (levels := service.levels_of(model)) is not None:
+        row = {"reasoning_effort_levels": levels, **row}
     return {
         "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
         "thinking": thinking,
+        "budget_limits": service.budget_of(model),
         "thinks_unasked": row.get("thinking_on_by_default") is True,
         "levels": _levels_in(row, service.levels),
         "states_levels": isinstance(row.get("reasoning_effort_levels"), list),
@@ -186,6 +192,7 @@ def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
         "encoding": "cl100k_base" if is_old else "o200k_base",
         "reports_cost": endpoint.is_openrouter,
         "server": endpoint.server,
+        "off": frozenset(service.off),
         "may_write_calls": endpoint.api == "openai" and endpoint.server != "service",
     }
 
@@ -210,8 +217,7 @@ def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
     if not row.get("supports_reasoning"):
         return "none"
     if endpoint.api != "anthropic":
-        takes_budget = any(part in endpoint.model for part in endpoint.service.budget_families)
-        return "budget" if takes_budget else "effort"
+        return "budget" if endpoint.service.budget_of(endpoint.model) else "effort"
     if row.get("thinking_always_on"):
         return "always"
     return "adaptive" if row.get("supports_adaptive_thinking") else "budget"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import threading
 
@@ -38,18 +39,25 @@ def fetch_object(url: str, *, seconds: float, max_bytes: int) -> JsonObject:
 def _read_object(url: str, seconds: float, max_bytes: int) -> JsonObject:
     # late: 30 ms, only needed when something is fetched
     from http.client import HTTPException
-    from urllib.request import Request, urlopen
+    from urllib.request import BaseHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
     # late: as above
     from swecli import __version__
+    from swecli.certificates import trusted_certificates
+    from swecli.llm.http import proxy_for
 
     body = bytearray()
     try:
         if not url.lower().startswith(("http://", "https://")):
             raise ValueError("not an http address")
         request = Request(url, headers={"user-agent": f"swecli/{__version__}"})
+        proxy = proxy_for(url)
+        handlers: list[BaseHandler] = [ProxyHandler({request.type: proxy} if proxy else {})]
+        if request.type == "https":
+            # reads the environment: the variables of certificates are everybody's
+            handlers.append(HTTPSHandler(context=trusted_certificates(os.environ)))
         # longer than the caller waits: this one only ends the thread that was left behind
-        with urlopen(request, timeout=2 * seconds) as response:
+        with build_opener(*handlers).open(request, timeout=2 * seconds) as response:
             while len(body) <= max_bytes and (piece := response.read1(_PIECE)):
                 body += piece
     except (OSError, HTTPException, ValueError) as error:

@@ -30,9 +30,9 @@ _MARK = "cache_control"
 _NESTED = {
     "thinking": ("display",),
     "reasoning": ("summary",),
-    "generationConfig": ("thinkingConfig",),
+    "generationConfig": ("thinkingConfig", "responseMimeType", "responseJsonSchema"),
 }
-_THOUGHTS = ("reasoning_content", "reasoning")  # in messages
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text")  # in messages
 # a name that no sentence has by itself, any name in quotes or before a colon, and a path with dots or indexes
 _NAME = re.compile(
     r"""[`'"](?P<quoted>[\w.\[\]{}()]+)[`'"]"""
@@ -109,9 +109,10 @@ def _refused(name: str) -> str:
 _OWN_THOUGHTS = "{} rejected its own reasoning: left out of this request"
 _RULES_OF_THOUGHTS = (
     _Rule("filler", " ", "",  # what is extra may be quoted
-          "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)",
+          r"^(?!.*extra)(?=.*(reasoningcontent|content\[\]\.thinking))"
+          ".*(missing|required|must be (passed|provided|included)|(?<!un)expected)",
           "{} wants its reasoning back", may_be_combined=True),
-    _Rule("thoughts", None, '"encrypted_content": "',
+    _Rule("thoughts", None, '"encrypted_content": "|"type": "reasoning"',
           "encrypted ?content|'reasoning' was provided|items are not persisted", _OWN_THOUGHTS, may_be_combined=True),
     _Rule("thoughts", None, '"(signature|thoughtSignature|redacted_thinking|reasoning_details)"',
           "signature|thinking`? blocks?|bound to a different conversation|reasoningdetails", _OWN_THOUGHTS,
@@ -166,7 +167,9 @@ def _named(lesson: Lesson | None, name: str, words: str) -> Lesson | None:
     """Return a lesson whose notice names the model and quotes the refusal; None for none."""
     if lesson is None:
         return None
-    notice = f"{lesson.notice.replace('{}', name)} ({words})"
+    notice = lesson.notice.replace("{}", name)
+    if words:
+        notice = f"{notice} ({words})"
     return Lesson(lesson.changes, notice, lesson.drops_thoughts, lesson.is_guess)
 
 

@@ -32,6 +32,7 @@ from swecli.llm.services import (
     OTHER_NAMES,
     SERVICES,
     Service,
+    first_set,
 )
 from swecli.models.errors import ModelNotFound, SwecliError
 from swecli.models.json_value import JsonObject
@@ -68,7 +69,7 @@ def make_model(
     if service is None or service.make is None:
         return _make_service_model(name, settings, environ, keyless=keyless)
     variables = service.key_variables
-    if variables and not any(environ.get(variable, "").strip() for variable in variables):
+    if variables and not first_set(environ, variables)[1]:
         raise service.missing_key(name, variables[0])
     if not slash:
         name = service.default_model or name

@@ -92,6 +92,8 @@ class ReplyBuilder:
 
     def _add_call(self, delta: CallDelta) -> None:
         slot = next((slot for slot in reversed(self._slots) if slot.index == delta.index), None)
+        if slot is not None and delta.id not in ("", slot.id):  # some count from 0 in each chunk
+            slot = next((other for other in self._slots if other.id == delta.id), slot)
         if slot is None and self._slots and not (delta.id or delta.name):  # some count the pieces
             slot = self._slots[-1]
         if slot is None or not slot.accepts(delta):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from swecli.config.model_entry import THINKING
@@ -14,6 +14,7 @@ from swecli.models.errors import AuthFailed
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
+Value = TypeVar("Value")
 DEMO = "demo"  # the model that needs no service
 Api = Literal["openai", "responses", "anthropic", "gemini", "litellm"]  # wire protocols
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"]  # the header of a key
@@ -28,6 +29,8 @@ Dialect = Literal[
 LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
 _AUTH_OF_API: Mapping[Api, Auth] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _FILE = Path(__file__).with_name("services.json")
+# the closed sets of words that fields of a row take
+_WORDS = {"api": get_args(Api), "auth": get_args(Auth), "dialect": get_args(Dialect)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,25 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    budget_families: tuple[str, ...] = ()  # the same of those that think for a number of tokens
+    # by parts of names, of which the first one counts: all levels; the fewest and the most tokens of thinking
+    model_levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    budgets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)  # more of each chat completion
+    off: tuple[str, ...] = ()  # fields that it refuses
     filler: str = ""  # thoughts, or their signature, of answers without; "" if they may be missing
     lists: tuple[str, ...] = (
         "/v1/models",
         "/props",
     )  # where its models are listed with their windows
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
+
+    def levels_of(self, model: str) -> Sequence[str] | None:
+        """Return all thinking levels of a model, None if they are not known."""
+        return _of_family(self.model_levels, model)
+
+    def budget_of(self, model: str) -> Sequence[int] | None:
+        """Return the fewest and the most tokens for which a model thinks, None if it takes no number of tokens."""
+        return _of_family(self.budgets, model)
 
     @property
     def local(self) -> bool:
@@ -68,6 +83,30 @@ class Service:
         """Return the error for a model whose key variable is not set."""
         hint = f"Set it (export {variable}=…), choose another model with -m, or try -m {DEMO}."
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
+
+
+_FIELDS = {field.name for field in fields(Service)} - {"make"}
+
+
+def first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
+    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
+    names."""
+    for name in names:
+        value = unquoted(environ.get(name, "").strip())
+        if value:
+            return name, value
+    return names[0] if names else "", ""
+
+
+def unquoted(value: str) -> str:
+    """Return a value without the quotes around it, which some files of variables leave there."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1].strip() if is_quoted else value
+
+
+def _of_family(by_part: Mapping[str, Value], model: str) -> Value | None:
+    """Return the value of the first part that a model's name has, None if it has none of them."""
+    return next((value for part, value in by_part.items() if part in model.lower()), None)
 
 
 def auth_of_api(api: Api) -> Auth:
@@ -88,7 +127,14 @@ def other_service(name: str) -> Service:
 
 
 def service_of(row: JsonMapping) -> Service:
-    """Return the service of a row, with what follows from its name, address and protocol unless the row states it."""
+    """Return the service of a row, with what follows from its name, address and protocol unless the row states it.
+    Raises ValueError that names row and field."""
+    for name, value in row.items():
+        if name not in _FIELDS:
+            raise ValueError(f"the service {row['name']} has an unknown field {name!r}")
+        if name in _WORDS and value not in _WORDS[name]:
+            words = " or ".join(_WORDS[name])
+            raise ValueError(f"the service {row['name']} has {name} {value!r}, not {words}")
     stem = row["name"].upper()
     values: JsonObject = {
         "key_variables": [f"{stem}_API_KEY"],

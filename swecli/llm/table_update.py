@@ -38,12 +38,7 @@ _PRICE_COLUMN = re.compile(
     r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token"
     r"|cache_read_input_token_cost|cache_creation_input_token_cost)(_above_\d+k_tokens)?"
 )
-_COLUMNS = {
-    *_SIZE_COLUMNS,
-    "litellm_provider",
-    "mode",
-    "deprecation_date",
-    "supported_endpoints",
+_FLAGS = (
     "supports_function_calling",
     "supports_system_messages",
     "supports_vision",
@@ -51,9 +46,17 @@ _COLUMNS = {
     "supports_reasoning",
     "supports_adaptive_thinking",
     *(f"supports_{level}_reasoning_effort" for level in LEVELS),
-    "reasoning_effort_levels",
     "thinking_on_by_default",
     "thinking_always_on",
+)
+# the other columns, and the kind of value in each
+_COLUMNS: Mapping[str, type] = {
+    "litellm_provider": str,
+    "mode": str,
+    "deprecation_date": str,
+    "supported_endpoints": list,
+    "reasoning_effort_levels": list,
+    **dict.fromkeys(_FLAGS, bool),
 }
 
 
@@ -107,7 +110,7 @@ def read_rows(litellm_table: JsonMapping) -> dict[str, JsonObject]:
     for name, row in sorted(litellm_table.items()):
         if isinstance(row, dict) and "alias_of" in row:
             row = litellm_table.get(str(row["alias_of"]))
-        if is_row(row) and row.get("mode") in _CHAT:
+        if name.isprintable() and is_row(row) and row.get("mode") in _CHAT:
             rows[name] = own_columns({**row, **dict(_prices_by_size(row))})
     return rows
 
@@ -137,7 +140,9 @@ def _is_column(key: str, value: Any) -> bool:
     number = number_in({key: value}, key)
     if _PRICE_COLUMN.fullmatch(key):
         return number is not None
-    return bool(number) if key in _SIZE_COLUMNS else key in _COLUMNS
+    if key in _SIZE_COLUMNS:
+        return bool(number)
+    return key in _COLUMNS and isinstance(value, _COLUMNS[key])
 
 
 def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:

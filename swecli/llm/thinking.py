@@ -10,9 +10,8 @@ from swecli.models.json_value import JsonMapping, JsonObject
 
 _MIN_BUDGET = 1_024  # tokens; Anthropic refuses fewer
 _BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
-# Google's own numbers for the levels, for models that take a number of tokens
-_BUDGETS_OF_GEMINI = {"off": 0, "low": 1_024, "medium": 8_192}
-_MOST_OF_GEMINI = 24_576
+# Google's own numbers for the levels, for models that take a number of tokens; above them it is the model's most
+_BUDGETS_OF_GEMINI = {"off": 0, "low": 1_024, "medium": 8_192, "high": 24_576}
 _TOKENS_OF_LOW, _TOKENS_OF_MEDIUM = 2_048, 8_192  # up to which a number of tokens is that level
 
 
@@ -67,8 +66,10 @@ def thinking_fields(dialect: Dialect, profile: Profile, requested: str, limit: i
             return switch if is_off else {**switch, **effort}
         case "gemini":
             config: JsonObject = {"thinkingLevel": level} if level else {}
-            if profile.thinking == "budget":
-                config = {"thinkingBudget": _budget(_BUDGETS_OF_GEMINI, requested, _MOST_OF_GEMINI)}
+            if profile.budget_limits:
+                fewest, most = profile.budget_limits
+                wanted = _budget(_BUDGETS_OF_GEMINI, requested, most)
+                config = {"thinkingBudget": min(max(wanted, fewest), most)}
             return {"generationConfig": {"thinkingConfig": config}} if config else {}
         case "anthropic":
             return _of_anthropic(profile, requested, limit)
@@ -78,6 +79,8 @@ def _of_anthropic(profile: Profile, requested: str, limit: int) -> JsonObject:
     """Return the fields for Anthropic; a token budget only for models without adaptive thinking."""
     if requested == "off" and profile.thinking != "always":
         return {"thinking": {"type": "disabled"}} if profile.thinks_unasked else {}
+    if profile.thinking == "budget" and limit <= _MIN_BUDGET:
+        return {}
     if profile.thinking == "budget":
         budget = min(_budget(_BUDGETS, requested, limit), limit - _MIN_BUDGET)
         return {"thinking": {"type": "enabled", "budget_tokens": max(_MIN_BUDGET, budget)}}

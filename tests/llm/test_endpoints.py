@@ -69,6 +69,7 @@ def test_base_url_and_key_are_read_from_the_environment_variables_of_the_provide
         ("", "http://127.0.0.1:11434/v1"),
         ("0.0.0.0:11434", "http://127.0.0.1:11434/v1"),
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        (":9000", "http://127.0.0.1:9000/v1"),
         ("box:9000", "http://box:9000/v1"),
         ("http://box:9000/", "http://box:9000/v1"),
         ("http://box:9000/v1", "http://box:9000/v1"),
@@ -103,7 +104,7 @@ def test_an_endpoint_does_not_show_its_key() -> None:
     assert "sk-secret" not in repr(endpoint)
 
 
-@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b"])
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b", "Bearer sk-1"])
 def test_a_key_that_is_invalid_in_a_header_is_refused_without_showing_it(key: str) -> None:
     given = f"x{key}x"
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY has") as caught:

@@ -145,15 +145,15 @@ class Gemini(Wire):
 
     def _answer_parts(self, message: ApiMessage) -> list[JsonObject]:
         """Return the parts of an answer: as they came, or made of its text and calls. The first call of an answer
-        without a signature, of another model or refused, gets the one that Google gives for that."""
-        returned = self.blocks_to_return(message)
-        if returned:
-            return returned
-        plain = [*_text_parts(message), *_call_parts(message)]
-        first_call = next((part for part in plain if "functionCall" in part), None)
-        if first_call is not None and self.profile.filler:
+        without a signature, of another model, refused or lost on the way, gets the one that Google gives for that."""
+        parts = [dict(part) for part in self.blocks_to_return(message)]
+        if not parts:
+            parts = [*_text_parts(message), *_call_parts(message)]
+        is_signed = any("thoughtSignature" in part for part in parts)
+        first_call = next((part for part in parts if "functionCall" in part), None)
+        if first_call is not None and self.profile.filler and not is_signed:
             first_call["thoughtSignature"] = self.profile.filler
-        return plain or [{"text": " "}]
+        return parts or [{"text": " "}]
 
 
 def _call_in(part: JsonMapping) -> JsonObject:

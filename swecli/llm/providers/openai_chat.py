@@ -17,6 +17,7 @@ from swecli.models.message import ApiMessage, ModelRequest
 
 _CLOSING_TAGS = {
     "<think>": "</think>",
+    "<mm:think>": "</mm:think>",  # MiniMax M3
     "<thought>": "</thought>",  # Gemini
     "[THINK]": "[/THINK]",  # Mistral
 }
@@ -28,7 +29,8 @@ _NEEDS_RESPONSES = re.compile(
     re.IGNORECASE,
 )
 _UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
-_THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
+_THOUGHTS_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+_IN_CONTENT = "thoughts in content"  # of a message's blocks: no field of the service's
 # opaque thoughts: OpenRouter's; litellm's, also as a proxy, of Anthropic's models and of OpenAI's
 _OBJECT_FIELDS = ("reasoning_details", "thinking_blocks", "reasoning_items")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
@@ -76,6 +78,7 @@ class ChatAnswer(Answer):
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
         self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
+        self._thoughts_in_content: list[str] = []
         self._pieces: dict[str, list[JsonObject]] = {name: [] for name in _OBJECT_FIELDS}
         self._text_signatures: list[Any] = []
         self._signatures: list[Any] = []  # of each call that has a name, None without one
@@ -94,7 +97,8 @@ class ChatAnswer(Answer):
         # beside the last, empty delta some services repeat the whole message
         is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.pending)
         self._add_delta(typed_field(choice, "message" if is_whole else "delta", dict))
-        if reason := choice.get("finish_reason"):
+        reason = choice.get("finish_reason")
+        if reason and reason != "null":  # a text in each chunk, of DashScope and gateways to it
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
             native = typed_field(
@@ -110,6 +114,8 @@ class ChatAnswer(Answer):
         has_named_call = bool(self._signatures)
         if has_named_call:
             fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+            if self._thoughts_in_content:
+                fields[_IN_CONTENT] = "".join(self._thoughts_in_content)
         pieces = self._pieces
         if pieces["reasoning_details"]:
             fields.pop("reasoning", None)  # these say the same, and more
@@ -142,6 +148,8 @@ class ChatAnswer(Answer):
         if field:
             self.add(reasoning=delta[field])
             self._thoughts.setdefault(field, []).append(delta[field])
+        else:
+            self.add(reasoning=joined_text(delta, "reasoning_details", "text"))
         for name, pieces in self._pieces.items():
             pieces += objects_in(delta, name)
         of_google = typed_field(delta, "provider_specific_fields", dict)
@@ -149,6 +157,8 @@ class ChatAnswer(Answer):
         self._add_text(_text_in(delta, "content"))
         thinking = "".join(_text_in(part, "thinking") for part in objects_in(delta, "content"))
         self.add(reasoning=thinking, refusal=typed_field(delta, "refusal", str))
+        if thinking:
+            self._thoughts_in_content.append(thinking)
         for position, call in enumerate(typed_field(delta, "tool_calls", list)):
             if isinstance(call, dict):
                 self._add_call(call, position)
@@ -160,6 +170,8 @@ class ChatAnswer(Answer):
         """Add a piece of a call; `position` is its index if the service names none."""
         function = typed_field(call, "function", dict)
         index = call.get("index")
+        if isinstance(index, str) and index.isdecimal():
+            index = int(index)
         name = str(function.get("name") or "")
         arguments = function.get("arguments")
         if isinstance(arguments, dict):  # some local servers send an object instead of a string
@@ -199,6 +211,7 @@ class OpenAIChat(Wire):
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
+            **endpoint.service.fields,
             **self.level_fields(request, limit),
         }
         # OpenRouter marks the last message itself
@@ -259,7 +272,13 @@ class OpenAIChat(Wire):
             ]
             converted["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.blocks_to_return(message):
-            converted |= {name: value for name, value in fields.items() if name != "extra_content"}
+            converted |= {
+                name: value
+                for name, value in fields.items()
+                if name not in ("extra_content", _IN_CONTENT)
+            }
+            if _IN_CONTENT in fields:
+                converted["content"] = _with_thoughts(fields[_IN_CONTENT], converted["content"])
             if converted.get("tool_calls"):
                 signatures = fields.get("extra_content", ())
                 converted["tool_calls"] = _with_signatures(converted["tool_calls"], signatures)
@@ -277,6 +296,12 @@ def _with_answers_between(messages: Sequence[JsonObject]) -> list[JsonObject]:
             separated.append(_INTERRUPTED_ANSWER)
         separated.append(message)
     return separated
+
+
+def _with_thoughts(thoughts: str, text: str | None) -> list[JsonObject]:
+    """Return the content of an answer in parts, the thoughts first, as Mistral sends them."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]}
+    return [thinking, {"type": "text", "text": text}] if text else [thinking]
 
 
 def _with_signatures(calls: Sequence[JsonObject], signatures: Sequence[Any]) -> list[JsonObject]:

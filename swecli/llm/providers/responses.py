@@ -122,6 +122,8 @@ class _ResponsesAnswer(Answer):
             self._fail(typed_field(response, "error", dict) or dict(response))
             return
         reason = typed_field(response, "incomplete_details", dict).get("reason")
+        if response.get("status") == "incomplete":
+            reason = reason or "incomplete"
         self.finish_reason = str(reason or ("tool_calls" if self._calls else "stop"))
         self.finished = True
 

@@ -124,7 +124,9 @@ async def test_an_account_without_credit_is_not_retried() -> None:
 
 
 @both
-@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize(
+    "status", [408, 409, 424, 425, 498, 499, 500, 502, 503, 504, 520, 526, 529]
+)
 async def test_a_transient_status_is_a_retryable_error_with_that_status(
     name: str, status: int
 ) -> None:
@@ -519,6 +521,15 @@ def test_an_answer_with_a_finish_reason_in_every_chunk_is_read_to_its_end() -> N
         )
         == "abcdef"
     )
+
+
+def test_after_a_finish_reason_that_was_not_the_end_a_pause_is_none_either() -> None:
+    def chunk(text: str) -> dict[str, Any]:
+        return {"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]}
+
+    assert read_slowly(chunk("a"), chunk("b"), None, None, None, chunk("c")) == "abc"
+    empty = {"choices": [{"delta": {"content": "a"}, "finish_reason": "null"}]}
+    assert read_slowly(empty, None, None, chunk("b")) == "ab"
 
 
 def test_an_answer_that_continues_with_keep_alives_only_times_out() -> None:
