@@ -166,27 +166,36 @@ def _serve(number: int) -> None:
 
 
 def _preload() -> None:
-    # late imports: the tests that request a run do not need them
+    # late imports: the tests that request a run do not need them. These import nearly all that a run needs.
+    import swecli.app
+    import swecli.cli.actions
+    import swecli.cli.print_mode
+    import swecli.cli.startup
+    import swecli.cli.subcommands
+    import swecli.playbook.learning.service
+    import swecli.store.context
+    import swecli.store.sqlite.orm
+    import swecli.undo.history  # noqa: F401
     import tests.support.scripted  # noqa: F401
     from swecli.context.tokens import TokenCounter
     from swecli.llm.http import load_httpx
     from swecli.llm.price_table import prepare_environment
+    from swecli.tools.registry import ToolRegistry
 
     load_httpx()
     prepare_environment(os.environ)
     TokenCounter().load()
+    ToolRegistry.discover().load()
 
 
 def _preload_session() -> None:
-    # late: a run without a terminal needs no line editor. These import nearly all that a session needs.
-    import swecli.cli.startup
+    # late: a run without a terminal needs no line editor
     import swecli.repl.chat.async_query_processor
     import swecli.repl.render.renderer
     import swecli.repl.repl  # noqa: F401
     from swecli.repl.commands.registry import CommandTable
 
     _preload()
-    _preload_turn()
     CommandTable.discover()
 
 
@@ -196,21 +205,6 @@ def _preload_agent() -> None:
     import swecli.cli.acp  # noqa: F401
 
     _preload()
-    _preload_turn()
-
-
-def _preload_turn() -> None:
-    # late: the tests that request a run need none
-    import swecli.app
-    import swecli.cli.event_loop
-    import swecli.cli.logs
-    import swecli.playbook.learning.service
-    import swecli.store.context
-    import swecli.store.sqlite.orm
-    import swecli.undo.history  # noqa: F401
-    from swecli.tools.registry import ToolRegistry
-
-    ToolRegistry.discover().load()
 
 
 def _supervise(kind: bytes, fds: list[int]) -> None:
