@@ -31,6 +31,7 @@ _STARTS_ALONE = (
 
 _WITHOUT_TERMINAL, _IN_TERMINAL, _FOR_EDITOR = b"r", b"t", b"e"  # the kinds of runs
 _PID_BYTES = 10  # with leading spaces
+_ROOT = Path(__file__).parents[2]
 
 
 def can_fork(environ: Mapping[str, str]) -> bool:
@@ -120,8 +121,7 @@ def _request(
 @cache
 def _spare() -> socket.socket:
     ours, child_ends = socket.socketpair()
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join((str(root), str(root / "tests" / "plugins")))
+    path = os.pathsep.join((str(_ROOT), str(_ROOT / "tests" / "plugins")))
     code = f"from tests.support.spare import _serve; _serve({child_ends.fileno()})"
     spare = subprocess.Popen(
         [sys.executable, "-P", "-c", code],
@@ -234,7 +234,10 @@ def _run_main(fds: list[int]) -> None:
     os.environ.clear()
     os.environ.update(order["environ"])
     os.chdir(order["cwd"])
-    sys.argv = ["swecli", *order["argv"]]
+    sys.argv = [
+        str(_ROOT / "swecli" / "__main__.py"),
+        *order["argv"],
+    ]  # as `python -m swecli` has it
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(
