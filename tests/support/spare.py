@@ -54,6 +54,7 @@ _LOADED = (
 
 _WITHOUT_TERMINAL, _IN_TERMINAL, _FOR_EDITOR = b"r", b"t", b"e"  # the kinds of runs
 _PID_BYTES = 10  # with leading spaces
+_ROOT = Path(__file__).parents[2]
 
 
 def can_fork(environ: Mapping[str, str]) -> bool:
@@ -143,8 +144,7 @@ def _request(
 @cache
 def _spare() -> socket.socket:
     ours, child_ends = socket.socketpair()
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join((str(root), str(root / "tests" / "plugins")))
+    path = os.pathsep.join((str(_ROOT), str(_ROOT / "tests" / "plugins")))
     code = f"from tests.support.spare import _serve; _serve({child_ends.fileno()})"
     spare = subprocess.Popen(
         [sys.executable, "-P", "-c", code],
@@ -189,29 +189,38 @@ def _serve(number: int) -> None:
 
 
 def _preload() -> None:
-    # late imports: the tests that request a run do not need them
+    # late imports: the tests that request a run do not need them. These import nearly all that a run needs.
+    import swecli.app
+    import swecli.cli.actions
+    import swecli.cli.print_mode
+    import swecli.cli.startup
+    import swecli.cli.subcommands
+    import swecli.playbook.learning.service
+    import swecli.store.context
+    import swecli.store.sqlite.orm
+    import swecli.undo.history  # noqa: F401
     import tests.support.scripted  # noqa: F401
     from swecli.context.tokens import TokenCounter
     from swecli.llm.http import load_httpx
     from swecli.llm.price_table import prepare_environment
+    from swecli.tools.registry import ToolRegistry
 
     for module in _LOADED:
         import_module(module)
     load_httpx()
     prepare_environment(os.environ)
     TokenCounter().load()
+    ToolRegistry.discover().load()
 
 
 def _preload_session() -> None:
-    # late: a run without a terminal needs no line editor. These import nearly all that a session needs.
-    import swecli.cli.startup
+    # late: a run without a terminal needs no line editor
     import swecli.repl.chat.async_query_processor
     import swecli.repl.render.renderer
     import swecli.repl.repl  # noqa: F401
     from swecli.repl.commands.registry import CommandTable
 
     _preload()
-    _preload_turn()
     CommandTable.discover()
 
 
@@ -221,21 +230,6 @@ def _preload_agent() -> None:
     import swecli.cli.acp  # noqa: F401
 
     _preload()
-    _preload_turn()
-
-
-def _preload_turn() -> None:
-    # late: the tests that request a run need none
-    import swecli.app
-    import swecli.cli.event_loop
-    import swecli.cli.logs
-    import swecli.playbook.learning.service
-    import swecli.store.context
-    import swecli.store.sqlite.orm
-    import swecli.undo.history  # noqa: F401
-    from swecli.tools.registry import ToolRegistry
-
-    ToolRegistry.discover().load()
 
 
 def _supervise(kind: bytes, fds: list[int]) -> None:
@@ -265,7 +259,10 @@ def _run_main(fds: list[int]) -> None:
     os.environ.clear()
     os.environ.update(order["environ"])
     os.chdir(order["cwd"])
-    sys.argv = ["swecli", *order["argv"]]
+    sys.argv = [
+        str(_ROOT / "swecli" / "__main__.py"),
+        *order["argv"],
+    ]  # as `python -m swecli` has it
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(
