@@ -22,7 +22,6 @@ from swecli.values import dataclass
 
 if TYPE_CHECKING:
     from swecli.models.session import Session
-    from swecli.tools.pages import LineSpan
     from swecli.tools.processes import ProcessExit
 
 _MAX_COMMAND = 60  # characters
@@ -72,9 +71,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class JobReading:
-    """What was read of a job's output: these lines of so many characters in all."""
+    """What was read of a job's output: these lines, when it had so many characters in all."""
 
-    span: LineSpan
+    first_line: int  # from 1
+    last_line: int | None  # inclusive; None: as many as fit
     size: int
 
 

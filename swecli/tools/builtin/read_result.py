@@ -69,14 +69,18 @@ async def _read_job(job: Job, span: LineSpan, seconds: int) -> str:
         await asyncio.wait({job.task}, timeout=seconds)
     else:
         until = time.monotonic() + _MAX_SILENCE
-        while job.reading == JobReading(span, job.output.size) and not job.ended_at:
+        while job.reading == _reading_of(job, span) and not job.ended_at:
             if time.monotonic() >= until:
                 break
             await asyncio.wait({job.task}, timeout=_LOOK_EVERY)
     await asyncio.sleep(0)  # so that its end is recorded
     await job.look()
-    job.reading = JobReading(span, job.output.size)
+    job.reading = _reading_of(job, span)
     return f"{job}: {job.state}\n{job.text}".rstrip("\n")
+
+
+def _reading_of(job: Job, span: LineSpan) -> JobReading:
+    return JobReading(span.first, span.last, job.output.size)
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:
