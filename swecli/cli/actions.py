@@ -196,9 +196,9 @@ def run_action(
         if isinstance(result, ActionResult):
             return result
         # late: most actions need no event loop, whose modules take a sixth of their time
-        import asyncio
+        from swecli.cli.event_loop import run_event_loop
 
-        return asyncio.run(result)
+        return run_event_loop(result)
 
 
 def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:

@@ -68,7 +68,7 @@ A prompt is one argument: swecli "fix the tests". A single word is read as a sub
 or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
 
 exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
-may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
+may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 131 SIGQUIT · 143 SIGTERM"""
 _FOREIGN_FLAGS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",

@@ -64,8 +64,8 @@ async def run_prompts(
     """Run and write a turn for each prompt, also after one that failed; with a `goal` instead the turns of that.
 
     `prefetched` is the first turn; with a `schema` every answer follows it, or its turn fails. Returns the exit code of
-    the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended the
-    run.
+    the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM, SIGHUP or SIGQUIT
+    ended the run.
     """
     run = _Run(runtime, writer, schema)
     turns = run.take_turns(prompts, prefetched) if goal is None else run.pursue(goal)

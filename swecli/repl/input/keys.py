@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from prompt_toolkit.application import Application, get_app, run_in_terminal
+from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
@@ -123,8 +123,9 @@ def make_keys(
         buffer = event.app.current_buffer
         draft = history.pastes.expand(buffer.text)
         try:
-            with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
-                edited = await run_in_terminal(lambda: edit_text(environ, draft), in_executor=True)
+            edited = await event.app.run_program(  # type: ignore[attr-defined]  # an InlineApplication
+                lambda started: edit_text(environ, draft, started)
+            )
         except BadInput as error:
             program.footer.hint = f"{error.message} {error.hint}".strip()
             event.app.invalidate()
