@@ -123,7 +123,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     )
 
 
-@tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
+@tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True), verb="Run")
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandPlan) -> ToolResult:
     command = plan.subject
     env = child_environment(ctx.commands.environ)
