@@ -110,6 +110,8 @@ class Job:
         end = self.task.result()
         if end.reason == "timeout":
             return f"stopped: {excess(self.limit)} (exit code {TIMEOUT_CODE})"
+        if end.reason == "keyless":
+            return f"stopped: {end.keyless_words} (exit code {end.code})"
         return f"exit code {end.code} after {seconds}"
 
     async def look(self) -> None:

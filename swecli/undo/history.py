@@ -16,10 +16,11 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, LastingChange, OpenStep, UndoStep
 from swecli.tools.base import lost_workspace
 from swecli.tools.jobs import Jobs
-from swecli.undo.lasting import Standing, find_committed, find_standing, join_names, name_running
+from swecli.undo.lasting import find_committed, find_standing, join_names, name_running
 from swecli.undo.pieces import PiecePlan, PiecePlanner
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
+from swecli.undo.standing import Standing
 from swecli.undo.turn_files import TurnFiles, versions_folder
 from swecli.undo.versions import FileVersions
 from swecli.values import dataclass

@@ -48,7 +48,7 @@ def _summary(params: ReadResultParams) -> str:
     return f"Read output of job {job}"
 
 
-@tool(READ, ReadResultParams, _plan)
+@tool(READ, ReadResultParams, _plan, verb="Read an earlier result")
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     job = ctx.commands.jobs.find(params.call_id)
     span = LineSpan(params.start_line, params.end_line)

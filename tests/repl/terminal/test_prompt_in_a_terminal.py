@@ -134,8 +134,8 @@ def test_a_program_behind_two_exclamation_marks_has_the_terminal(demo: Terminal)
     demo.wait("^> still here$")
 
 
-def test_ctrl_s_and_ctrl_q_do_nothing(demo: Terminal) -> None:
-    demo.keys("ab\x13cd\x11ef")
+def test_ctrl_s_ctrl_q_and_ctrl_bracket_do_nothing(demo: Terminal) -> None:
+    demo.keys("ab\x13cd\x11e\x1df")
     demo.wait("^> abcdef$")
 
 
