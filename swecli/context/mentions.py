@@ -79,9 +79,9 @@ def expand_mentions(
     or absolute inside it or one of the added `folders`, and `@picture.png` anywhere.
 
     A mention that is not a file stays text, with a note if it looks like a path. Files outside of them, binary files,
-    and those that `deny` has a reason against are skipped, long ones truncated, with a note, first in their long lines:
-    at most 40,000 characters of a file, 120,000 or `max_characters` in all. Raises BadInput for a picture that cannot be sent, or any picture if
-    `text_only` names a model that accepts none."""
+    and those that `deny` has a reason against are skipped, long ones truncated, first in their long lines, with a note:
+    at most 40,000 characters of a file, 120,000 or `max_characters` in all. Raises BadInput for a picture that cannot
+    be sent, or any picture if `text_only` names a model that accepts none."""
     blocks: list[str] = []
     notes: list[str] = []
     files: dict[Path, None] = {}  # in order, each once

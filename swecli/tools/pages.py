@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from swecli.text import MAX_LINE, cut_line
 from swecli.tools.base import ToolError
 from swecli.tools.limits import fit_rows
-from swecli.text import MAX_LINE, cut_line
 from swecli.values import dataclass
 
 # Descriptions of the parameters for the wanted lines.
