@@ -352,8 +352,14 @@ class Runtime:
         for piece in after.undone_pieces:
             if piece not in before.undone_pieces:
                 lines.append(f"{piece.description} of T{piece.turn} was undone in another swecli")
+        # a new turn forgets what could be redone: the changes of files tell what was
+        taken_back = {
+            (change.piece.turn, change.piece.description)
+            for change in self.sessions.file_changes.load_pieces(after)
+        }
         for piece in before.undone_pieces:
-            if piece not in after.undone_pieces and piece.turn in answers:
+            is_redone = (piece.turn, piece.description) not in taken_back
+            if is_redone and piece.turn in answers:
                 lines.append(f"{piece.description} of T{piece.turn} was redone in another swecli")
         return lines
 

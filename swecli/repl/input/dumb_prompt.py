@@ -350,8 +350,19 @@ class DumbPrompt:
         default: int | None = None,
         escape: str = "",
     ) -> int | None:
-        """Ask the user to type an option's key, number or letter; return its index, or `default` for an empty line. An
-        answer with a confirmation takes a second line. `escape` is about a key that this prompt does not see."""
+        """Ask the user to type an option's key, number, letter or word; return its index, or `default` for an empty
+        line. An answer with a confirmation takes a second line. `escape` is about a key that this prompt does not
+        see."""
+        answer = await self._choose(title, options, guarded=guarded)
+        return answer if isinstance(answer, int) else default
+
+    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
+        """Return the index of the chosen option, the text that was typed instead, or None for an empty line."""
+        return await self._choose(title, options, guarded=True)
+
+    async def _choose(
+        self, title: str, options: Sequence[Option], *, guarded: bool
+    ) -> int | str | None:
         keys = [option.key or str(number) for number, option in enumerate(options, 1)]
         rows = [
             f"{key} {one_line(option.label)}" for key, option in zip(keys, options, strict=True)
@@ -363,18 +374,22 @@ class DumbPrompt:
             if not_begun := self._take_not_begun():
                 self._give_back(not_begun)
         answers = {option.letter: index for index, option in enumerate(options)}
+        answers |= {option.word: index for index, option in enumerate(options)}
         answers |= {key: index for index, key in enumerate(keys)}
         proposed: int | None = None  # index of the option that the next line may confirm
         while typed := await self.ask_text(_PROMPT.strip()):
             if proposed is not None and typed == _CONFIRM:
                 return proposed
             index = answers.get(typed)
+            takes_text = any(option.takes_text for option in options)
+            if index is None and takes_text and not typed.startswith(("/", "!")):
+                return typed
             if index is not None and not options[index].confirmation:
                 return index
             proposed = index
             if index is not None:
                 self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
-        return default
+        return None
 
     async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
         """Choose nothing: see `has_lists`."""

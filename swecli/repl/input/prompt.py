@@ -291,6 +291,11 @@ class PromptLine:
             answer = await self._ask_without_draft(Picker(title, options, details))
         return answer if isinstance(answer, int) else None
 
+    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
+        """Return the index of the chosen option, the text that was typed instead, or None for no answer. Guarded: see
+        `Question`."""
+        return await self._ask(Question(title, options, guarded=True, stop=self._stop_question))
+
     async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
         """Return the index of the option that a key was pressed on, and the key; None if the list was closed. The draft
         is restored."""
@@ -388,7 +393,7 @@ class PromptLine:
         if buffer.text:
             self._program.footer.hint = ""
         if self.question is not None:
-            self.question.deselect()
+            self.question.change_draft(buffer.text)
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode

@@ -71,7 +71,8 @@ class Renderer:
         self._aside: AsideView | None = (
             None  # a question beside the conversation that is being answered
         )
-        self._paused = False
+        self._paused = False  # a question is open
+        self._held_results: list[events.ToolFinished] = []  # that came while it was
         self._drawn_at = float("-inf")
         self._ticker: asyncio.Task[None] | None = None
 
@@ -153,6 +154,11 @@ class Renderer:
         return self._working or (self._aside is not None and not self._aside.is_done)
 
     def show(self, event: events.Event) -> None:
+        """Show an event. A result waits for the end of an open question: between the call that is asked about and the
+        answers, it would look as if it were asked about."""
+        if self._paused and isinstance(event, events.ToolFinished):
+            self._held_results.append(event)
+            return
         print_count = self.screen.print_count
         self._handle(event)
         self.draw(force=self.screen.print_count != print_count)
@@ -197,6 +203,10 @@ class Renderer:
                 self._answered.add(request.call.id)
             self.screen.print(tools.render_decision(request, decision, self.screen.link_root))
         self._paused = False
+        held_results = self._held_results
+        self._held_results = []
+        for result in held_results:
+            self._finish_call(result)
         self.draw(force=True)
 
     def set_folded(self, fold: Fold) -> None:
