@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import threading
@@ -188,9 +189,10 @@ def test_nothing_else_is_printed_to_stdout() -> None:
         assert (descriptors / "1").readlink() == (descriptors / "2").readlink()
 
 
-def test_it_says_so_where_no_editor_can_be() -> None:
+@pytest.mark.parametrize("name", ["requests", os.devnull])
+def test_it_says_so_where_no_editor_can_be(name: str) -> None:
     Path("requests").write_text("{}\n")
-    with Path("requests").open("rb") as file:
+    with Path(name).open("rb") as file:
         done = subprocess.run(
             [*COMMAND, "acp"], stdin=file, capture_output=True, env=environment(), timeout=120
         )
