@@ -3,7 +3,7 @@
 function allowBreaks(code) {
   for (const node of [...code.childNodes]) {
     if (node.nodeType !== Node.TEXT_NODE) continue;
-    const parts = node.data.split(/(?<=[_/.,=|])(?=[^\s_/.,=|])/);
+    const parts = node.data.split(/(?<=\w[_/.,=|])(?=[^\s_/.,=|])/);
     node.replaceWith(...parts.flatMap((part, index) => (index ? [document.createElement("wbr"), part] : [part])));
   }
 }
