@@ -108,19 +108,17 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     family, version = _family_and_version(undated)
     if not version:
         return None
-    rows = {
-        name.removeprefix(f"{provider}/"): row
-        for name, row in chat_models(model_table(), provider).items()
-    }
-    older: dict[str, tuple[float, ...]] = {}  # versions by name
-    for name in rows:
+    rows = chat_models(model_table(), provider)
+    older: list[tuple[tuple[float, ...], int, str]] = []  # by version; of two names the shorter one
+    for full_name in rows:
+        name = full_name.removeprefix(f"{provider}/")
         other_family, other_version = _family_and_version(_without_date(name))
-        if other_family == family and other_version and other_version <= version:
-            older[name] = other_version
+        if other_family == family and () < other_version <= version:
+            older.append((other_version, -len(name), name))
     if not older:
         return None
-    newest = max(older, key=lambda name: (older[name], -len(name)))
-    return newest, _without_last_day(rows[newest])
+    newest = max(older)[-1]
+    return newest, _without_last_day(rows[f"{provider}/{newest}"])
 
 
 def _without_last_day(row: Row) -> Row:

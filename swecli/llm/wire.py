@@ -246,6 +246,18 @@ class Wire(ABC):
         return value
 
 
+def split_system(request: ModelRequest) -> tuple[list[str], list[ApiMessage]]:
+    """Return the texts of a request's system messages, and its other messages."""
+    texts: list[str] = []
+    others: list[ApiMessage] = []
+    for message in request.messages:
+        if message["role"] == "system":
+            texts.append(message["content"])
+        else:
+            others.append(message)
+    return texts, others
+
+
 async def _read_error(response: Any) -> bytes:
     """Return the body of an error response, or its beginning if it is longer than an error is."""
     read = b""

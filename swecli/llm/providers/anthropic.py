@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.llm.answer import Answer, parse_usage
 from swecli.llm.json_fields import typed_field
-from swecli.llm.wire import Wire, safe_call_id
+from swecli.llm.wire import Wire, safe_call_id, split_system
 from swecli.models.api_message import ToolMessage, calls_of, images_of
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
@@ -141,10 +141,9 @@ class Anthropic(Wire):
         body |= endpoint.extra_body
         if request.tools:
             body["tools"] = [_tool(spec) for spec in request.tools]
-        system = _system(request)
-        if system:
-            body["system"] = system
-        messages = [message for message in request.messages if message["role"] != "system"]
+        system, messages = split_system(request)
+        if blocks := _system_blocks("\n\n".join(system), request.marks):
+            body["system"] = blocks
         body["messages"] = self._turns(messages)
         if "cache_control" not in profile.off and profile.cache == "marks":
             _set_marks(body)
@@ -197,12 +196,9 @@ def _tool(spec: ToolSpec) -> JsonObject:
     }
 
 
-def _system(request: ModelRequest) -> list[JsonObject]:
+def _system_blocks(text: str, marks: Iterable[int]) -> list[JsonObject]:
     """Return the system text, split at the request's cache marks."""
-    text = "\n\n".join(
-        message["content"] for message in request.messages if message["role"] == "system"
-    )
-    ends = [0, *(mark for mark in request.marks if 0 < mark < len(text)), len(text)]
+    ends = [0, *(mark for mark in marks if 0 < mark < len(text)), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends)]
     return [{"type": "text", "text": part} for part in parts if part.strip()]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from swecli.llm.answer import STOPS, Answer, parse_usage
 from swecli.llm.json_fields import objects_in, rebuilt, typed_field
-from swecli.llm.wire import Wire
+from swecli.llm.wire import Wire, split_system
 from swecli.models.api_message import calls_of, images_of
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
@@ -109,9 +109,8 @@ class Gemini(Wire):
             if not request.may_call:
                 body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
         body |= self.endpoint.extra_body
-        system = [message for message in request.messages if message["role"] == "system"]
-        others = [message for message in request.messages if message["role"] != "system"]
-        texts = [{"text": message["content"]} for message in system]
+        system, others = split_system(request)
+        texts = [{"text": text} for text in system]
         if texts and self.profile.system_role:
             body["systemInstruction"] = {"parts": texts}
         contents = self._contents(others)

@@ -9,7 +9,7 @@ from swecli.llm import errors
 from swecli.llm.answer import Answer, parse_cost, parse_usage
 from swecli.llm.json_fields import joined_text, typed_field
 from swecli.llm.profile import WireName
-from swecli.llm.wire import Wire, safe_call_id
+from swecli.llm.wire import Wire, safe_call_id, split_system
 from swecli.models.api_message import calls_of, data_url, images_of
 from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
@@ -182,16 +182,10 @@ class Responses(Wire):
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             body["text"] = {"format": {"type": "json_schema", **schema}}
         body |= endpoint.extra_body
-        instructions: list[str] = []
-        items: list[JsonObject] = []
-        for message in request.messages:
-            if message["role"] == "system":
-                instructions.append(message["content"])
-            else:
-                items += self._to_items(message)
+        instructions, others = split_system(request)
         if instructions:
             body["instructions"] = "\n\n".join(instructions)
-        body["input"] = items
+        body["input"] = [item for message in others for item in self._to_items(message)]
         return body
 
     def _reasoning(self, request: ModelRequest, limit: int) -> JsonObject:
@@ -211,7 +205,7 @@ class Responses(Wire):
             ]
         if message["role"] == "assistant":
             blocks = self.blocks_to_return(message)
-            return blocks or [*_text_items(message), *_call_items(message)]
+            return blocks or _plain_items(message)
         text = {"type": "input_text", "text": message["content"]}
         return [
             {"type": "message", "role": message["role"], "content": [*_image_parts(message), text]}
@@ -238,21 +232,16 @@ def _can_go_back(item: JsonMapping) -> bool:
     return bool(item.get("encrypted_content") or item.get("content"))
 
 
-def _text_items(message: ApiMessage) -> list[JsonObject]:
+def _plain_items(message: ApiMessage) -> list[JsonObject]:
+    """Return an answer as items that are made of its text and calls."""
     text = message.get("content")
-    return [{"type": "message", "role": "assistant", "content": text}] if text else []
-
-
-def _call_items(message: ApiMessage) -> list[JsonObject]:
-    return [
-        {
-            "type": "function_call",
-            "call_id": safe_call_id(call["id"]),
-            "name": call["function"]["name"],
-            "arguments": call["function"]["arguments"],
-        }
-        for call in calls_of(message)
-    ]
+    items: list[JsonObject] = []
+    if text:
+        items.append({"type": "message", "role": "assistant", "content": text})
+    for call in calls_of(message):
+        call_id = safe_call_id(call["id"])
+        items.append({"type": "function_call", "call_id": call_id, **call["function"]})
+    return items
 
 
 def _image_parts(message: ApiMessage) -> list[JsonObject]:
