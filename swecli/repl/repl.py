@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
+from prompt_toolkit.utils import get_cwidth
 
 from swecli import __version__
 from swecli.config.own_command import own_command
@@ -177,9 +178,22 @@ class REPL(Program):
             sys.argv[0], self._started_in, self.start.environ.get("PATH"), anywhere=is_tutorial
         )
         if is_tutorial:
-            return f"for work of your own, in your project: {command}"
+            return self._name_command("For work of your own, in your project:", command)
         flags = shlex.join(self._session_flags(session))
-        return f"{command} {flags} continues this session"
+        line = f"{command} {flags} continues this session"
+        if self._fits(line):
+            return line
+        return self._name_command("To continue this session:", f"{command} {flags}")
+
+    def _name_command(self, purpose: str, command: str) -> str:
+        """Return a line that ends with a command, which gets a line of its own where the window is too narrow: broken
+        in two it could not be copied."""
+        line = f"{purpose} {command}"
+        return line if self._fits(line) else f"{purpose}\n{command}"
+
+    def _fits(self, line: str) -> bool:
+        columns, _ = self.prompt.size
+        return get_cwidth(line) <= columns
 
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session, by its title if it has one that no other has, and with them the model
