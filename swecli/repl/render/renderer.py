@@ -193,7 +193,8 @@ class Renderer:
             self._last_fold = tools.fold_approval(request)
             return
         self._print_block(tools.render_approval(request, hint=self._expand_hint))
-        self.set_folded(tools.fold_approval(request))
+        if request.preview.kind == "diff":  # all else is shown whole
+            self.set_folded(tools.fold_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
         """Print the user's decision; None if the question was cancelled. The result follows it without a summary."""
@@ -324,11 +325,14 @@ class Renderer:
             return  # the decision is printed
         if event.call.id in self._answered:
             return
-        if self._unfolds:
+        is_diff = event.result.for_user.kind == "diff"
+        is_shown_whole = was_previewed and is_diff and event.result.ok
+        if self._unfolds and not is_shown_whole:
             self._print_block(tools.render_expanded(event))
             self._last_fold = tools.fold_call(event)
             return
-        self.set_folded(tools.fold_call(event))
+        if not is_shown_whole:  # else its diff is a fold of the question
+            self.set_folded(tools.fold_call(event))
         has_summary = self._decided_call != event.call.id
         block = tools.render_call(
             event,

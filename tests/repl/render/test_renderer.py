@@ -348,6 +348,28 @@ def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     assert seen[place + 1] == "  └ done"
 
 
+def test_an_approved_diff_is_printed_once_also_if_nothing_is_folded() -> None:
+    stage = Stage(80, 40)
+    stage.renderer.begin()
+    stage.renderer.unfold()
+    stage.renderer.show_approval(canned.ASK_EDIT)
+    stage.renderer.show_decision(canned.ASK_EDIT, Decision(True))
+    result = ToolResult(True, "ok", canned.ASK_EDIT.preview)
+    seen = stage.show(ToolFinished(canned.EDIT, canned.ASK_EDIT.summary, result), FINISHED)
+    assert sum("choose_model" in line for line in seen) == 1
+
+
+def test_unfolding_during_a_question_expands_the_output_that_was_folded_before() -> None:
+    stage = Stage(80, 60)
+    stage.renderer.begin()
+    body = "\n".join(f"line {n}" for n in range(20))
+    result = ToolResult(True, body, Display(body=body), exit_code=0)
+    stage.show(ToolFinished(canned.RUN, "Run seq 20", result))
+    stage.renderer.show_approval(replace(canned.ASK_RUN, call=canned.EDIT))
+    stage.renderer.unfold()
+    assert any("line 3" in line for line in stage.seen())
+
+
 def test_an_answer_is_printed_once() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
