@@ -38,8 +38,8 @@ def learned(body: dict[str, Any], words: str, param: str = "") -> dict[str, Any]
     return None if lesson is None or lesson.is_guess else dict(lesson.changes)
 
 
-def off(name: str) -> dict[str, Any]:
-    return {"off": frozenset((name,))}
+def off(*names: str) -> dict[str, Any]:
+    return {"off": frozenset(names)}
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,15 @@ def test_a_refused_signature_leaves_the_thoughts_of_this_request_out() -> None:
     )
     assert lesson is not None
     assert (lesson.drops_thoughts, lesson.changes) == (True, {})
+
+
+def test_a_schema_that_google_does_not_take_beside_tools_is_left_out() -> None:
+    fields = ("responseJsonSchema", "responseMimeType")
+    request = {"generationConfig": dict.fromkeys(fields, "x"), "contents": []}
+    words = "Function calling with a response mime type: 'application/json' is unsupported"
+    lesson = lesson_from_refusal(Profile(), "m", request, "", words)
+    assert lesson is not None
+    assert lesson.changes == off(*(f"generationConfig.{field}" for field in fields))
 
 
 def test_thoughts_that_are_not_stored_are_left_out_and_not_the_word_that_stores_nothing() -> None:
