@@ -386,22 +386,27 @@ def _wire_type(profile: Profile) -> type[Wire]:
 
             return OpenAIChat
         case "responses":
+            # late: as above
             from swecli.llm.providers.responses import Responses
 
             return Responses
         case "anthropic":
+            # late: as above
             from swecli.llm.providers.anthropic import Anthropic
 
             return Anthropic
         case "gemini":
+            # late: as above
             from swecli.llm.providers.gemini import Gemini
 
             return Gemini
         case "litellm":
+            # late: as above
             from swecli.llm.providers.litellm import LiteLLM
 
             return LiteLLM
         case "litellm's responses":
+            # late: as above
             from swecli.llm.providers.litellm import LiteLLMResponses
 
             return LiteLLMResponses
