@@ -335,11 +335,7 @@ class TurnHistory:
 
     def query(self, number: int) -> str:
         """Return the query of a turn, "" if it is not stored."""
-        self._sessions.load_back_to(number)
-        for message in self._sessions.session.messages:
-            if message.is_query and message.interaction == number:
-                return message.content
-        return ""
+        return self._sessions.query_of(number)
 
     def goal_turns(self) -> tuple[int, int] | None:
         """Return the numbers of the first and the last turn of the session's newest goal, None if it has none."""

@@ -313,7 +313,7 @@ async def test_each_paid_reflection_has_one_line_with_its_proposals_and_effects(
     lines = [event.describe() for event in events if isinstance(event, PlaybookUpdated)]
     review = "swecli playbook review"
     told = "P-1 helped · ? alpha reads amber (seen in a result)"
-    assert [line for line in lines if line] == [f"T1: {told} · P-2 waits ({review}) · $0.0020"]
+    assert [line for line in lines if line] == [f'"look": {told} · P-2 waits ({review}) · $0.0020']
 
 
 async def test_a_failed_reflection_that_was_paid_has_one_line_with_its_cost() -> None:

@@ -320,7 +320,7 @@ def test_learning_is_reported_above_the_line_being_typed(demo: Terminal) -> None
     demo.keys("remember that the tests run with make check\r")
     demo.wait("^>$")
     demo.keys("half a sen")
-    screen = demo.wait(r"✎ T1: \+ [^~]*^> half a sen$")
+    screen = demo.wait(r'✎ "remember that [^~]*": \+ [^~]*^> half a sen$')
     assert screen.count("half a sen") == 1
     demo.keys("tence")
     demo.wait("^> half a sentence$")
