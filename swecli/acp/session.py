@@ -157,7 +157,8 @@ class EditorSession:
         return view.stop
 
     async def _store(self, query: str) -> None:
-        """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""
+        """Store a query behind the turns of other processes in the session, if there are any. Raises as
+        `Runtime.store_query` does."""
         reported: set[str] = set()
 
         async def wait(busy: BusyElsewhere) -> None:

@@ -126,11 +126,18 @@ def _declare(declaration: Family | Action, parser: Parser) -> None:
         return
     for action in declaration.actions:
         if action.in_shell:
-            subparser = parser.action(action.name, partial(run_action, action), action.about)
+            subparser = parser.action(
+                action.name,
+                partial(run_action, action),
+                action.about,
+                is_listed=not action.is_former,
+            )
             add_arguments(subparser, action)
     if declaration.default_in_shell:
+        default = declaration.default_in_shell
+        parser.epilog = f"`{parser.prog}` alone is `{parser.prog} {default}`."
         parser.set_defaults(
-            default_action=declaration.default_in_shell,
+            default_action=default,
             default_takes_words=declaration.default_takes_words,
         )
 
@@ -160,7 +167,9 @@ def add_arguments(parser: Parser, action: Action) -> None:
         if flag.in_shell:
             add_flag(parser, flag)
     if action.needs is Need.AGENT:
-        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
+        parser.add_argument(
+            "-m", "--model", metavar="PROVIDER/NAME", help=default_models.MODEL_HELP
+        )
     if action.needs is Need.REFLECTING:
         parser.add_argument("--rules-only", action="store_true", help="ask no model")
         reflector = "model for reflection (default: from the settings)"
@@ -196,9 +205,9 @@ def run_action(
         if isinstance(result, ActionResult):
             return result
         # late: most actions need no event loop, whose modules take a sixth of their time
-        import asyncio
+        from swecli.cli.event_loop import run_event_loop
 
-        return asyncio.run(result)
+        return run_event_loop(result)
 
 
 def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:

@@ -2,4 +2,4 @@
 
 OPENAI = "openai/gpt-6.1-sol"
 ANTHROPIC = "anthropic/claude-sonnet-5-5"
-EXAMPLES = f"for example {OPENAI}, ollama_chat/qwen3, demo"
+MODEL_HELP = f"the model, for example {OPENAI}, ollama_chat/qwen3, demo"

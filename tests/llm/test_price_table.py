@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.llm.endpoints import Endpoint
+from swecli.llm.json_fields import token_count
 from swecli.llm.price_table import (
     SHIPPED_TABLE,
     chat_models,
@@ -26,7 +27,6 @@ from swecli.llm.price_table import (
     model_table,
     prepare_environment,
     provider_names,
-    token_count,
     tokenizer_folder,
 )
 from swecli.llm.profile import Profile
