@@ -16,7 +16,6 @@ from swecli.agent.sender import send
 from swecli.config.paths import project_root
 from swecli.config.settings import Settings, Start, load_settings
 from swecli.config.trust import Skill, TrustLedger
-from swecli.context.budget import require_sendable
 from swecli.context.instructions import InstructionsBelow
 from swecli.context.project import Project, load_project
 from swecli.context.system_message import load_prompt
@@ -277,14 +276,11 @@ class Runtime:
         query: str,
         wait: Callable[[BusyElsewhere], Awaitable[None]],
         load: Callable[[], Awaitable[None]],
-        *,
-        attachment: str = "",
         **fields: str,
     ) -> None:
         """Store a query as the next turn of the session, whatever other processes do in it: `wait` for a moment while a
         turn of theirs runs, and `load` the session again after one. Its message may have other `fields`. Raises
-        StoreError, and BadInput for one that with its `attachment` is too long for any request."""
-        require_sendable(query, attachment)
+        StoreError."""
         while True:
             try:
                 self.sessions.store_query(query, **fields)
@@ -356,14 +352,8 @@ class Runtime:
         for piece in after.undone_pieces:
             if piece not in before.undone_pieces:
                 lines.append(f"{piece.description} of T{piece.turn} was undone in another swecli")
-        # a new turn forgets what could be redone: the changes of files tell what was
-        taken_back = {
-            (change.piece.turn, change.piece.description)
-            for change in self.sessions.file_changes.load_pieces(after)
-        }
         for piece in before.undone_pieces:
-            is_redone = (piece.turn, piece.description) not in taken_back
-            if is_redone and piece.turn in answers:
+            if piece not in after.undone_pieces and piece.turn in answers:
                 lines.append(f"{piece.description} of T{piece.turn} was redone in another swecli")
         return lines
 

@@ -119,16 +119,6 @@ def _parse(line: bytes) -> Process:
     )
 
 
-def kill_descendants() -> None:
-    """Kill all that this process has started and what that has started, wherever it is in the process table."""
-    table = list_processes()
-    descendants = [process for process in table if process.parent == os.getpid()]
-    for process in descendants:  # the list grows meanwhile
-        descendants += [child for child in table if child.parent == process.pid]
-    for process in descendants:
-        process.send(signal.SIGKILL)
-
-
 def count_switches(pid: int) -> int:
     """Return how often the threads of a process have been scheduled, which stays the same while it only waits. -1 if
     that is not known, as on other systems than Linux."""

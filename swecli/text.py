@@ -124,16 +124,6 @@ def truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-MAX_LINE = 2_000  # characters of a line of a file, as the model gets it; stated in read_result.md
-
-
-def cut_line(line: str) -> str:
-    """Return the beginning of a long line with the number of its characters; a shorter one as it is."""
-    if len(line) <= MAX_LINE:
-        return line
-    return f"{line[:MAX_LINE]} [… line cut: {len(line):,} characters in all]"
-
-
 def shorten(text: str, limit: int) -> str:
     """Collapse whitespace and truncate to `limit` characters, with an ellipsis."""
     line = " ".join(text.split())

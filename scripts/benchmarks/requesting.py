@@ -21,7 +21,7 @@ from swecli.models.session import Session
 from swecli.store.session_manager import SessionManager
 from swecli.store.sqlite.database import open_database
 
-FEW = 10
+FEW, MANY = 10, 10_000
 QUERY = "and now round the prices"
 
 
@@ -30,18 +30,13 @@ def requesting(place: Place, effort: Effort) -> Iterator[Row]:
     prepare_environment(os.environ)  # Sets the path of the token table.
     counter = TokenCounter()
     counter.load()
-    many, few = (_session(size, counter) for size in (effort.many, FEW))
+    many, few = (_session(size, counter) for size in (MANY, FEW))
     for name, build in (("measured", partial(_built, counter=counter)), ("messages only", _plain)):
         ours, least = medians(
             effort.queries * 5, timed(partial(build, many)), timed(partial(build, few))
         )
         yield Row(
-            f"build a request, {effort.many:,} turns, {name}",
-            "ms",
-            ours,
-            least,
-            f"{FEW} turns",
-            1.2,
+            f"build a request, {MANY:,} turns, {name}", "ms", ours, least, f"{FEW} turns", 1.2
         )
     yield from _resumed(place, effort, counter)
 
@@ -50,15 +45,13 @@ def _resumed(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Ro
     """Measure resuming the session from the database and building its next request."""
     built: list[Callable[[], object]] = []
     with ExitStack() as opened:
-        for turns in (effort.many, FEW):
+        for turns in (MANY, FEW):
             path = place.folder / f"turns-{turns}.db"
             session = long_session(path, place.project, turns * 2)
             sessions = SessionManager(opened.enter_context(closing(open_database(path))))
             built.append(partial(_take_up, sessions, session, counter))
         ours, least = medians(effort.queries, timed(built[0]), timed(built[1]))
-    yield Row(
-        f"resume and build a request, {effort.many:,} turns", "ms", ours, least, f"{FEW} turns", 1.2
-    )
+    yield Row(f"resume and build a request, {MANY:,} turns", "ms", ours, least, f"{FEW} turns", 1.2)
 
 
 def _take_up(sessions: SessionManager, session: str, counter: TokenCounter) -> object:

@@ -17,20 +17,18 @@ class MeasuringError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The number of repetitions: starts of a program, seconds of typing, processes, inserts, queries. `many` is how
-    much a large session or playbook holds: messages, turns, strategies. The goals are those for 10,000."""
+    """The number of repetitions: starts of a program, seconds of typing, processes, inserts, queries."""
 
     starts: int = 15
     typings: int = 5
     processes: int = 11
     inserts: int = 300
     queries: int = 40
-    many: int = 10_000
 
 
 THOROUGH = Effort()
 QUICK = Effort(starts=3, typings=1, processes=3, inserts=60, queries=10)
-ONCE = Effort(starts=1, typings=1, processes=1, inserts=1, queries=1, many=500)
+ONCE = Effort(starts=1, typings=1, processes=1, inserts=1, queries=1)
 
 
 @dataclass(frozen=True, slots=True)

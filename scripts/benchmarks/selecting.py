@@ -29,7 +29,7 @@ from swecli.store.sqlite.database import open_database
 from swecli.store.tables.playbook import BulletRow
 from tests.support.scripted import ScriptedModel
 
-FEW = 100
+FEW, MANY = 100, 10_000
 QUERY = "round the prices in src/prices.py and run the tests"
 WORDS = (
     "tests",
@@ -52,16 +52,14 @@ def selecting(place: Place, effort: Effort) -> Iterator[Row]:
     prepare_environment(os.environ)  # Sets the path of the token table.
     counter = TokenCounter()
     counter.load()
-    many, few = (_bullets(size) for size in (effort.many, FEW))
+    many, few = (_bullets(size) for size in (MANY, FEW))
     ours, least = medians(
         effort.queries, timed(_selecting(many, counter)), timed(_selecting(few, counter))
     )
-    yield Row(
-        f"choose among {effort.many:,} strategies", "ms", ours, least, f"{FEW} strategies", 12.0
-    )
+    yield Row(f"choose among {MANY:,} strategies", "ms", ours, least, f"{FEW} strategies", 12.0)
     ours, least = medians(effort.processes, timed(_anew(many)), timed(_anew(few)))
     yield Row(
-        f"choose among {effort.many:,} strategies, first time",
+        f"choose among {MANY:,} strategies, first time",
         "ms",
         ours,
         least,
@@ -75,12 +73,11 @@ def _turning(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Ro
     """Measure a turn through the product's code: until its request is stored and ready to send, and the bytes it
     stores."""
     large, small = (
-        _Turning(place.folder / f"of-{size}", _bullets(size), counter)
-        for size in (effort.many, FEW)
+        _Turning(place.folder / f"of-{size}", _bullets(size), counter) for size in (MANY, FEW)
     )
     ours, least = medians(effort.queries, timed(large.ask), timed(small.ask))
     yield Row(
-        f"a turn with {effort.many:,} strategies, to its request",
+        f"a turn with {MANY:,} strategies, to its request",
         "ms",
         ours,
         least,
@@ -89,12 +86,7 @@ def _turning(place: Place, effort: Effort, counter: TokenCounter) -> Iterator[Ro
     )
     ours, least = (one.stored() / effort.queries / 1024 for one in (large, small))
     yield Row(
-        f"a turn with {effort.many:,} strategies, stored",
-        "KiB",
-        ours,
-        least,
-        f"{FEW} strategies",
-        1.5,
+        f"a turn with {MANY:,} strategies, stored", "KiB", ours, least, f"{FEW} strategies", 1.5
     )
 
 

@@ -69,7 +69,7 @@ def _show_call(editor: Editor, runtime: Runtime, call: ToolCall) -> None:
     result = sanitize(call.result_message()["content"])
     fields = describe_call(
         call,
-        title=summary_without_plan(call, tool),
+        title=summary_without_plan(call),
         kind=kind_of(tool.kind if tool else None, call.effects),
         status=status_of(call),
         content=[show_text(fence(truncate(result, _MAX_RESULT)))],

@@ -157,8 +157,7 @@ class EditorSession:
         return view.stop
 
     async def _store(self, query: str) -> None:
-        """Store a query behind the turns of other processes in the session, if there are any. Raises as
-        `Runtime.store_query` does."""
+        """Store a query behind the turns of other processes in the session, if there are any. Raises StoreError."""
         reported: set[str] = set()
 
         async def wait(busy: BusyElsewhere) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import stat
 from typing import Any
 
 from swecli.models.errors import UsageError
@@ -16,7 +15,6 @@ MAX_LINE = 64 * 2**20
 _PARSE_ERROR = -32700  # of JSON-RPC 2.0, as the next one
 _INVALID_REQUEST = -32600
 _FLUSH_SECONDS = 2.0  # that an editor gets to read the last lines
-_NEEDS_PIPE = "swecli acp needs a pipe as its stdin and stdout."
 _HOW_TO_START = "An editor starts it, with pipes: see docs/how-to/work-in-your-editor.md"
 
 
@@ -32,9 +30,6 @@ class Lines:
         """Take over stdin and stdout. Raises UsageError if an editor could not read and write there."""
         if os.isatty(0) or os.isatty(1):
             raise UsageError("swecli acp is not for a terminal.", _HOW_TO_START)
-        for descriptor in (0, 1):
-            if stat.S_ISCHR(os.fstat(descriptor).st_mode):  # as /dev/null, whose end is never seen
-                raise UsageError(_NEEDS_PIPE, _HOW_TO_START)
         stdin = os.dup(0)
         stdout = os.dup(1)
         null = os.open(os.devnull, os.O_RDWR)
@@ -49,7 +44,9 @@ class Lines:
             )
             writer, _ = await loop.connect_write_pipe(_Writing, os.fdopen(stdout, "wb", 0))
         except ValueError as error:  # a file
-            raise UsageError(_NEEDS_PIPE, _HOW_TO_START) from error
+            raise UsageError(
+                "swecli acp needs a pipe as its stdin and stdout.", _HOW_TO_START
+            ) from error
         return cls(reader, writer)
 
     async def receive(self) -> dict[str, Any] | None:

@@ -27,14 +27,10 @@ class StoredKey:
     command: tuple[str, ...]
 
 
-def require_key(text: str) -> None:
-    """Raise BadInput for what is no key."""
-    if not (text.isascii() and text.isprintable()) or " " in text:
-        raise BadInput("That is no key: a key is one word of ASCII characters.", "Copy it again.")
-
-
 def store_key(provider: str, key: str, paths: Paths) -> StoredKey:
-    """Store the key of a provider. Raises ConfigError if it cannot be stored."""
+    """Store the key of a provider. Raises BadInput for what is no key, ConfigError if it cannot be stored."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise BadInput("That is no key: a key is one word of ASCII characters.", "Copy it again.")
     return _store_in_keyring(provider, key) or _store_in_file(provider, key, paths)
 
 

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from swecli.models.errors import BadInput
@@ -36,13 +36,9 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     return words
 
 
-def edit_text(
-    environ: Mapping[str, str],
-    text: str,
-    started: Callable[[subprocess.Popen[bytes]], None] = lambda _: None,
-) -> str:
-    """Return a text as the user leaves it in the editor, which `started` gets. Raises BadInput, which says that the
-    text stays as it was, if the editor cannot be started, fails, or leaves no text."""
+def edit_text(environ: Mapping[str, str], text: str) -> str:
+    """Return a text as the user leaves it in the editor. Raises BadInput, which says that the text stays as it was, if
+    the editor cannot be started, fails, or leaves no text."""
     # late: few drafts are edited so
     from tempfile import TemporaryDirectory
 
@@ -53,7 +49,7 @@ def edit_text(
     with TemporaryDirectory(prefix="swecli-") as folder:
         path = Path(folder) / "message.md"
         path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-        code = run_editor(environ, path, started=started)
+        code = run_editor(environ, path)
         if code < 0:
             raise BadInput(f"The editor was ended ({signal.Signals(-code).name}).", stays)
         if code:
@@ -71,25 +67,14 @@ def edit_text(
     return file.readable_text.replace("\r\n", "\n").removesuffix("\n")
 
 
-def run_editor(
-    environ: Mapping[str, str],
-    path: Path,
-    line: int = 0,
-    started: Callable[[subprocess.Popen[bytes]], None] = lambda _: None,
-) -> int:
-    """Open a file in the editor, at `line` if it supports `+LINE`, and return its exit code. `started` gets the editor
-    while it is open. Raises BadInput if it cannot be started."""
+def run_editor(environ: Mapping[str, str], path: Path, line: int = 0) -> int:
+    """Open a file in the editor, at `line` if it supports `+LINE`, and return its exit code. Raises BadInput if it
+    cannot be started."""
     program, *words = editor_command(environ)
     plus = [f"+{line}"] if line and Path(program).name in _LINE_EDITORS else []
     try:
-        editor = subprocess.Popen([program, *words, *plus, str(path)])
+        return subprocess.call([program, *words, *plus, str(path)])
     except OSError as error:
         raise BadInput(
             f"The editor {program!r} cannot be started: {error.strerror}.", "Set EDITOR."
         ) from error
-    started(editor)
-    try:
-        return editor.wait()
-    except KeyboardInterrupt:
-        editor.kill()
-        raise

@@ -10,7 +10,7 @@ from swecli.models.action import ActionResult, Face, Invocation
 from swecli.models.counts import parse_count, pluralize
 from swecli.models.errors import BadInput
 from swecli.models.json_value import Json
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, quote_words
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.money import format_dollars
 from swecli.playbook.learning.service import LearningEvent, LearningService
 from swecli.store.session_manager import SessionManager
@@ -26,8 +26,7 @@ async def mark_turn(
     """Mark the last turn, with the user's words as the reason. Raises BadInput if there is none."""
     number = learning.sessions.session.resolve_turn("")
     events = await learning.mark(is_good, invocation.text)
-    turn = quote_words(learning.sessions.query_of(number))
-    line = f"marked {'good' if is_good else 'bad'}: {turn}"
+    line = f"T{number} is marked {'good' if is_good else 'bad'}"
     return _format_result(learning, invocation, number, events, (line,))
 
 
@@ -36,8 +35,7 @@ async def reflect_on_turn(learning: LearningService, invocation: Invocation) -> 
     number = learning.sessions.session.resolve_turn(invocation.text)
     if not learning.enabled:
         raise BadInput("Learning is off.", "Set learn = true in the configuration.")
-    turn = quote_words(learning.sessions.query_of(number))
-    with invocation.face.working(f"Reflecting on {turn}"):
+    with invocation.face.working(f"Reflecting on T{number}"):
         events = await learning.learn(number, is_requested=True)
     answers = [
         answer for event in events if isinstance(event, PlaybookUpdated) for answer in event.answer
@@ -45,7 +43,7 @@ async def reflect_on_turn(learning: LearningService, invocation: Invocation) -> 
     lines = [f"  {answer}" for answer in answers]
     if not answers and not any(event.describe() for event in events):
         by_rules = "" if learning.reflector.model else " (by rules only; no model was asked)"
-        lines = [f"{turn}: nothing to learn{by_rules}"]
+        lines = [f"T{number}: nothing to learn{by_rules}"]
     return _format_result(learning, invocation, number, events, tuple(lines))
 
 

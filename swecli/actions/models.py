@@ -11,15 +11,13 @@ from swecli.config.settings import Start
 from swecli.llm.base import ChatModel
 from swecli.llm.choosing import choose_model, live_models
 from swecli.llm.endpoints import resolve
-from swecli.llm.native import NativeModel
 from swecli.llm.openrouter_list import NAME as OPENROUTER
 from swecli.llm.openrouter_list import stored_rows, update_list
 from swecli.llm.price_table import Row, chat_models, model_table
-from swecli.llm.profile import WireName
 from swecli.llm.registry import list_services, make_model
 from swecli.llm.reply import ReplyBuilder
 from swecli.llm.retries import Retry, stream_with_retry
-from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service, first_set
+from swecli.llm.services import HOSTED, LOCAL, SERVICES, Service
 from swecli.llm.table_update import update_table
 from swecli.models.action import ActionResult
 from swecli.models.api_message import ApiMessage
@@ -28,14 +26,6 @@ from swecli.models.message import ModelReply, ModelRequest, ToolSpec
 from swecli.models.money import format_dollars
 
 _MAX_NAMES = 10  # in a line
-_WIRES: Mapping[WireName, str] = {
-    "chat": "OpenAI's chat completions",
-    "responses": "OpenAI's Responses",
-    "anthropic": "Anthropic's messages",
-    "gemini": "Gemini",
-    "litellm": "litellm",
-    "litellm's responses": "litellm",
-}
 _TEST_TOKENS = 2_000  # of the answer: some models reason before they call
 
 
@@ -74,7 +64,12 @@ def describe_model(start: Start, name: str) -> ActionResult:
 
 def _wire_of(model: ChatModel) -> str:
     """Return the protocol over which a model is asked."""
-    return _WIRES[model.profile.wire] if isinstance(model, NativeModel) else "its own"
+    endpoint = getattr(model, "endpoint", None)
+    if endpoint is None:
+        return "its own"
+    wires = {"anthropic": "Anthropic's messages", "gemini": "Gemini", "litellm": "litellm"}
+    openai = {"chat": "OpenAI's chat completions", "responses": "OpenAI's Responses"}
+    return wires.get(endpoint.api) or openai[model.profile.wire]
 
 
 def _make_described(start: Start, name: str) -> ChatModel:
@@ -163,9 +158,9 @@ def update_models(environ: Mapping[str, str]) -> ActionResult:
         "gone": list(update.removed),
         "other": list(update.changed),
     }
-    if first_set(environ, SERVICES[OPENROUTER].key_variables)[1]:
+    if any(_is_set(key, environ) for key in SERVICES[OPENROUTER].key_variables):
         address = resolve(f"{OPENROUTER}/any", environ).address
-        count = update_list(address, environ)
+        count = len(update_list(address, environ))
         lines.append(f"Fetched {count:,} models from {address}.")
         value["openrouter"] = count
     return ActionResult(value, tuple(lines))
@@ -211,7 +206,7 @@ def _entry_row(entry: ModelEntry, environ: Mapping[str, str]) -> tuple[str, str,
     state = "ready"
     if entry.key_env:
         key = entry.key_env
-        state = "ready" if first_set(environ, (key,))[1] else "key not set"
+        state = "ready" if _is_set(key, environ) else "key not set"
     return entry.name, key, state, entry.base_url or entry.model or ""
 
 
@@ -219,10 +214,16 @@ def _service_row(service: Service, environ: Mapping[str, str]) -> tuple[str, str
     key = ""
     state = "needs no key" if service.local else "ready"
     if service.key_variables and not service.local:
-        key, value = first_set(environ, service.key_variables)
-        state = "ready" if value else "key not set"
+        variables = service.key_variables
+        key = next((name for name in variables if _is_set(name, environ)), variables[0])
+        state = "ready" if _is_set(key, environ) else "key not set"
     name = service.name if service.default_model == service.name else f"{service.name}/…"
     return name, key, state, next(iter(service.base_variables[-2:]), "")
+
+
+def _is_set(variable: str, environ: Mapping[str, str]) -> bool:
+    """Return whether an environment variable has a value."""
+    return bool(environ.get(variable, "").strip())
 
 
 def known_models() -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from swecli.agent.agent import Agent
-from swecli.agent.quoted_line import find_quoted_line
 from swecli.models.approval import Ask, AskRequest, Decision
 from swecli.models.errors import UsageError
 from swecli.models.message import ToolCall, ToolResult
@@ -119,7 +118,7 @@ class GoalCommand:
             return CommandRun(refusal=call.reason or one_line(result.for_model))
         sandbox = agent.ctx.commands.sandbox
         is_confined = sandbox is not None and sandbox.is_active
-        return _describe(result, output.text(), limit, agent.ctx.root, is_confined=is_confined)
+        return _describe(result, output.text(), limit, is_confined=is_confined)
 
     async def _decide(self, request: AskRequest) -> Decision:
         is_strict = any(rule.list != "allow" for rule in self.agent.permissions.invalid)
@@ -132,15 +131,14 @@ class GoalCommand:
         return answer
 
 
-def _describe(
-    result: ToolResult, output: str, limit: int, root: Path, *, is_confined: bool
-) -> CommandRun:
+def _describe(result: ToolResult, output: str, limit: int, *, is_confined: bool) -> CommandRun:
     """Return what became of a command that printed `output`, with at most `limit` characters for the model."""
     code = result.exit_code or 0
     text = HeadTail(limit * 2 // 3, limit // 3)
     text.add(result.for_model)
     printed = strip_terminal_codes(output)
-    line = find_quoted_line(printed, root) or f"exit code {code}"
+    lines = [line for line in printed.splitlines() if any(map(str.isalnum, line))]
+    line = lines[-1] if lines else f"exit code {code}"
     if code == TIMEOUT_CODE:
         line = result.for_model.partition("\n")[0]
     return CommandRun(

@@ -20,7 +20,7 @@ from swecli.values import dataclass
 def _acp(parser: Parser) -> None:
     """Serve an editor that speaks the Agent Client Protocol, on stdin and stdout. The editor starts it."""
     add = parser.add_argument
-    add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.MODEL_HELP)
+    add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
     add("--mode", metavar="MODE", help="that sessions begin in: ask (default), edits, plan or auto")
     add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
     parser.set_defaults(run=_serve)

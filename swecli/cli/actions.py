@@ -126,18 +126,11 @@ def _declare(declaration: Family | Action, parser: Parser) -> None:
         return
     for action in declaration.actions:
         if action.in_shell:
-            subparser = parser.action(
-                action.name,
-                partial(run_action, action),
-                action.about,
-                is_listed=not action.is_former,
-            )
+            subparser = parser.action(action.name, partial(run_action, action), action.about)
             add_arguments(subparser, action)
     if declaration.default_in_shell:
-        default = declaration.default_in_shell
-        parser.epilog = f"`{parser.prog}` alone is `{parser.prog} {default}`."
         parser.set_defaults(
-            default_action=default,
+            default_action=declaration.default_in_shell,
             default_takes_words=declaration.default_takes_words,
         )
 
@@ -167,9 +160,7 @@ def add_arguments(parser: Parser, action: Action) -> None:
         if flag.in_shell:
             add_flag(parser, flag)
     if action.needs is Need.AGENT:
-        parser.add_argument(
-            "-m", "--model", metavar="PROVIDER/NAME", help=default_models.MODEL_HELP
-        )
+        parser.add_argument("-m", "--model", metavar="PROVIDER/NAME", help=default_models.EXAMPLES)
     if action.needs is Need.REFLECTING:
         parser.add_argument("--rules-only", action="store_true", help="ask no model")
         reflector = "model for reflection (default: from the settings)"
@@ -205,9 +196,9 @@ def run_action(
         if isinstance(result, ActionResult):
             return result
         # late: most actions need no event loop, whose modules take a sixth of their time
-        from swecli.cli.event_loop import run_event_loop
+        import asyncio
 
-        return run_event_loop(result)
+        return asyncio.run(result)
 
 
 def read_invocation(action: Action, args: argparse.Namespace) -> Invocation:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 # seconds that threads get to finish storing a file version or posting a comment; one that needs more hangs
 _MAX_WAIT = 5.0
-Result = TypeVar("Result")  # of a coroutine, or of the function that a thread calls
+Result = TypeVar("Result")  # of the function that a thread calls
 Arguments = ParamSpec("Arguments")  # its arguments
 
 
-def run_event_loop(work: Coroutine[Any, Any, Result]) -> Result:
+def run_event_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run a coroutine to its end, as `asyncio.run` does, but wait at most five seconds for threads that it started: one
-    that reads a file of a dead disk never ends. `is_thread_stuck` is True then. Ctrl+C raises KeyboardInterrupt at
-    once, also where no coroutine waits: `asyncio.run` would wait for the next that does."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)  # asyncio replaces Python's own handler only
+    that reads a file of a dead disk never ends. `is_thread_stuck` is True then."""
     with asyncio.Runner() as runner:
         runner.get_loop().set_default_executor(_Threads())
         return runner.run(work)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def is_thread_stuck() -> bool:

@@ -11,7 +11,7 @@ from swecli.similar_names import similar_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # --help loads nothing it does not need
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
     Declare = Callable[["Parser"], None]  # adds the actions or arguments of a subcommand
@@ -30,25 +30,25 @@ def _modules_in(folder: str) -> set[str]:
 _SUMMARIES = {  # by name, in the order of --help
     "tutorial": "try it in ten minutes, offline",
     "sessions": "list, show, search, rename, fork, delete, export, import, replay",
-    "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect: what it learned",
-    "learn": "learn from stored sessions, notes of other programs, commits",
+    "playbook": "list, show, why, add, edit, remove, undo, review, good, bad, reflect",
+    "learn": "--from SESSION: learn from stored sessions",
     "review": "changes, a branch, a commit, paths or the whole tree",
-    "findings": "list, show, dismiss, fixed, reopen, recheck, export: what reviews found",
-    "context": "show, why, log, undo, left, back, pin, window, prompt, compact: the next request",
+    "findings": "list, show, dismiss, fixed, reopen, recheck, export",
+    "context": "show, why, log, undo, left, back, pin, window, prompt, compact",
     "diff": "what a turn changed in files, and by whom",
-    "config": "get, set, path, edit: the settings",
-    "trust": "list, show, remove: folders that you trust",
+    "config": "get, set, path, edit",
+    "trust": "list, show, remove: what you trust of folders",
     "mcp": "list, get, add, approve, remove, login, serve: servers with tools",
-    "acp": "serve an editor by the Agent Client Protocol; the editor starts it",
-    "hooks": "list, show, approve, withdraw: programs that run at fixed points of a session",
+    "acp": "sessions in an editor, which starts it",
+    "hooks": "list, show, approve, withdraw: programs that are asked in a session",
     "plugin": "list, show, add, remove, memory: folders with skills, commands, hooks, servers",
     "permissions": "show, allow, remove: what runs without asking",
-    "db": "path, check, backup: the database",
+    "db": "path, check, backup",
     "sql": "query the database of sessions, read-only",
     "cost": "what a session cost, by model and cause, and what its next request will",
     "stats": "tokens and cost by day",
     "report": "the statistics as one HTML page",
-    "models": "list, show, test, update: models that can be used",
+    "models": "models that can be used, and what each needs; show, test, update",
     "doctor": "check this installation",
     "completion": "bash, zsh, fish: completion in your shell",
 }
@@ -62,13 +62,13 @@ _MAX_QUOTED = 80  # characters of an argument in an error
 _STANDALONE = ("check-update", "continue", "help", "resume", "version")
 _DESCRIPTION = "A coding assistant in the terminal whose memory you can see, tune and trust."
 _EPILOG = """\
-Each subcommand takes --help and --json.
+Each takes --help and --json.
 
-A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use \
--p or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
+A prompt is one argument: swecli "fix the tests". A single word is read as a subcommand; to send it as a prompt, use -p
+or put two dashes before it: swecli -- hello. In your home folder, or above it, swecli needs --allow-home.
 
-exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a \
-retry may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 131 SIGQUIT · 143 SIGTERM"""
+exit codes of -p: 0 done · 1 failed · 2 usage · 42 bad input · 53 a limit was reached · 75 the provider failed, a retry
+may help · 76 the answer does not follow --json-schema · 129 SIGHUP · 130 SIGINT · 143 SIGTERM"""
 _FOREIGN_FLAGS = {  # flags of other assistants -> ours
     "--yolo": "--mode auto",
     "--full-auto": "--mode auto",
@@ -76,34 +76,6 @@ _FOREIGN_FLAGS = {  # flags of other assistants -> ours
     "--permission-mode": "--mode",
     "--allowedTools": "`swecli config set allow RULE`",
 }
-
-
-class _HelpFormatter(argparse.HelpFormatter):
-    """Names no options in the first line, since they are listed below; wraps each paragraph of a text by itself; lists
-    the actions of a subcommand without their names in one line above."""
-
-    def add_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Iterable[Any],
-        prefix: str | None = None,
-    ) -> None:
-        if usage is None:
-            self._prog += " [OPTIONS]"
-            actions = [one for one in actions if one.required or not one.option_strings]
-        super().add_usage(usage, actions, groups, prefix)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return "\n\n".join(
-            super(_HelpFormatter, self)._fill_text(paragraph, width, indent)
-            for paragraph in text.split("\n\n")
-        )
-
-    def _format_action(self, action: argparse.Action) -> str:
-        if isinstance(action, argparse._SubParsersAction):
-            return "".join(map(self._format_action, action._get_subactions()))
-        return super()._format_action(action)
 
 
 class Parser(argparse.ArgumentParser):
@@ -116,16 +88,79 @@ class Parser(argparse.ArgumentParser):
         """Return the parser of a run; subcommands have their own."""
         parser = cls(
             prog="swecli",
-            usage="swecli [OPTIONS] [PROMPT]\n       swecli SUBCOMMAND [OPTIONS]",
             description=_DESCRIPTION,
             epilog=_EPILOG,
-            add_help=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        parser._add_session_flags()
-        parser._add_script_flags()
-        parser._add_place_flags()
-        add = parser.add_argument_group("about swecli").add_argument
-        add("-h", "--help", action="help", help="show this help and exit")
+        add = parser.add_argument
+        add("prompt", nargs="?", default="", help="becomes the first message")
+        add(
+            "-c",
+            "--continue",
+            action="store_true",
+            dest="continue_last",
+            help="continue this directory's last session",
+        )
+        add(
+            "-r",
+            "--resume",
+            nargs="?",
+            const="",
+            metavar="ID|NAME",
+            help="resume a session; alone: choose from a list",
+        )
+        add(
+            "-p",
+            "--print",
+            action="store_true",
+            dest="headless",
+            help="answer one prompt without a screen and exit",
+        )
+        add(
+            "-m",
+            "--model",
+            metavar="PROVIDER/NAME",
+            help=default_models.EXAMPLES,
+        )
+        add(
+            "--window",
+            metavar="N[+S]|full|auto",
+            help="reflection window: how many past turns are sent (default 5+3: five, growing to eight)",
+        )
+        add("--mode", metavar="MODE", help="ask (default), edits, plan or auto")
+        add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
+        add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
+        later = "with -p: reflect at the next start in a terminal instead"
+        add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
+        add("--output-format", choices=_format_names(), help="with -p (default text)")
+        piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
+        add("--input-format", choices=("text", "stream-json"), help=piped)
+        schema = "with -p: the answer is JSON that follows this JSON schema"
+        add("--json-schema", metavar="FILE", help=schema)
+        goal = "with -p: take turns until this command exits with 0; the prompt may be left out"
+        add("--goal", metavar="COMMAND", help=goal)
+        add("--goal-turns", metavar="N", help="turns that a goal may take (default 20)")
+        add("--goal-budget-usd", metavar="X", help="what a goal may cost (default 5)")
+        add("--goal-minutes", metavar="N", help="minutes that a goal may take (default 60)")
+        add("--no-color", action="store_const", const=False, dest="color", help="no colours")
+        plain = "for screen readers: only lines of text, nothing is redrawn"
+        add("--plain", action="store_const", const=True, help=plain)
+        add("--db", metavar="URL", help="database file or sqlite:/// URL")
+        add("--config", metavar="FILE", help="use this settings file")
+        add("-C", "--cwd", metavar="DIR", help="work in this directory")
+        add(
+            "--add-dir",
+            action="append",
+            default=[],
+            metavar="PATH[:ro]",
+            help="also read and change this folder, with :ro only read it (repeatable)",
+        )
+        add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
+        add(
+            "--trust",
+            action="store_true",
+            help="use the project's own files as they are, for this run",
+        )
         add("--version", action="store_true", help="print the version")
         add(
             "--check-update",
@@ -149,101 +184,15 @@ class Parser(argparse.ArgumentParser):
         return parser
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
-        keywords.setdefault("formatter_class", _HelpFormatter)
         super().__init__(*args, **{"allow_abbrev": False} | keywords)
-        self._positionals.title = "arguments"
 
     def format_help(self) -> str:
         """Return the help; that of a run ends with the subcommands."""
-        if self.prog != "swecli":
-            return super().format_help()
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
-        formatter.add_text(self.description)
-        for group in self._action_groups:
-            formatter.start_section(group.title)
-            formatter.add_arguments(group._group_actions)
-            formatter.end_section()
-        formatter.start_section("subcommands")
-        formatter.add_arguments(
-            argparse.Action((), name, metavar=name, help=summary(name)) for name in SUBCOMMANDS
-        )
-        formatter.end_section()
-        formatter.add_text(self.epilog)
-        return formatter.format_help()
-
-    def _add_session_flags(self) -> None:
-        """Add the flags of a session, and of one prompt in it."""
-        add = self.add_argument_group("session").add_argument
-        add("prompt", nargs="?", default="", metavar="PROMPT", help="the first message")
-        add(
-            "-c",
-            "--continue",
-            action="store_true",
-            dest="continue_last",
-            help="continue this directory's last session",
-        )
-        add(
-            "-r",
-            "--resume",
-            nargs="?",
-            const="",
-            metavar="ID|NAME",
-            help="resume a session; without a value: choose from a list",
-        )
-        add("-m", "--model", metavar="PROVIDER/NAME", help=default_models.MODEL_HELP)
-        mode = "what runs without asking: ask (default), edits, plan or auto"
-        add("--mode", metavar="MODE", help=mode)
-        window = "how many past turns are sent (default 5+3: five, growing to eight)"
-        add("--window", metavar="N[+S]|full|auto", help=window)
-        add("--max-turns", metavar="N", help="at most this many requests to the model in one turn")
-        add("--max-budget-usd", metavar="X", help="stop the turn when it has cost this much")
-        add("--no-color", action="store_const", const=False, dest="color", help="no colours")
-        plain = "for screen readers: only lines of text, nothing is redrawn"
-        add("--plain", action="store_const", const=True, help=plain)
-
-    def _add_script_flags(self) -> None:
-        """Add the flags of a run without a screen."""
-        add = self.add_argument_group("without a screen").add_argument
-        add(
-            "-p",
-            "--print",
-            action="store_true",
-            dest="headless",
-            help="answer one prompt without a screen and exit",
-        )
-        add("--output-format", choices=_format_names(), help="with -p (default text)")
-        piped = 'with -p (default text); stream-json: a turn for each piped line {"type": "user", "text": "..."}'
-        add("--input-format", choices=("text", "stream-json"), help=piped)
-        schema = "with -p: the answer is JSON that follows this JSON schema"
-        add("--json-schema", metavar="FILE", help=schema)
-        goal = "with -p: take turns until this command exits with 0; the prompt may be left out"
-        add("--goal", metavar="COMMAND", help=goal)
-        add("--goal-turns", metavar="N", help="turns that a goal may take (default 20)")
-        add("--goal-budget-usd", metavar="X", help="what a goal may cost (default 5)")
-        add("--goal-minutes", metavar="N", help="minutes that a goal may take (default 60)")
-        later = "with -p: learn from the run at the next start in a terminal, not at its end"
-        add("--no-reflect", action="store_const", const=False, dest="reflect_at_end", help=later)
-
-    def _add_place_flags(self) -> None:
-        """Add the flags that name folders and files."""
-        add = self.add_argument_group("folders and files").add_argument
-        add("-C", "--cwd", metavar="DIR", help="work in this directory")
-        add(
-            "--add-dir",
-            action="append",
-            default=[],
-            metavar="PATH[:ro]",
-            help="also read and change this folder, with :ro only read it (repeatable)",
-        )
-        add("--allow-home", action="store_true", help="allow your home folder, its parents and /")
-        add(
-            "--trust",
-            action="store_true",
-            help="use the project's own files as they are, for this run",
-        )
-        add("--db", metavar="URL", help="database file or sqlite:/// URL")
-        add("--config", metavar="FILE", help="use this settings file")
+        if self.prog == "swecli":
+            width = max(map(len, SUBCOMMANDS))
+            lines = [f"  swecli {name:{width}}  {summary(name)}" for name in SUBCOMMANDS]
+            self.epilog = "\n".join(["subcommands:", *lines, _EPILOG])
+        return super().format_help()
 
     @staticmethod
     def requested_format(argv: Sequence[str]) -> str:
@@ -260,21 +209,14 @@ class Parser(argparse.ArgumentParser):
         """The actions of a subcommand."""
         return tuple(self._action_parsers.choices) if self._action_parsers is not None else ()
 
-    def action(self, name: str, run: Run, about: str, *, is_listed: bool = True) -> Parser:
-        """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`; the help names it if `is_listed`. Returns
-        its parser."""
+    def action(self, name: str, run: Run, about: str) -> Parser:
+        """Add an action of a subcommand, `swecli NAME ACTION`, run by `run`. Returns its parser."""
         if self._action_parsers is None:
-            self._action_parsers = self.add_subparsers(
-                prog=self.prog, dest="action", required=True, title="actions"
-            )
-            self.usage = f"{self.prog} ACTION [OPTIONS]"
-        listed = {"help": about} if is_listed else {}
+            self._action_parsers = self.add_subparsers(dest="action", required=True)
         parser: Parser = self._action_parsers.add_parser(
-            name, description=f"{about[0].upper()}{about[1:]}.", **listed
+            name, help=about, description=f"{about[0].upper()}{about[1:]}."
         )
-        self._action_parsers.metavar = "|".join(
-            action.dest for action in self._action_parsers._get_subactions()
-        )
+        self._action_parsers.metavar = "|".join(self._action_parsers.choices)
         parser.set_defaults(run=run)
         parser.add_common_flags()
         return parser

@@ -48,7 +48,6 @@ def run_safely(argv: list[str]) -> int:
     except SwecliError as error:
         return _fail(error, argv)
     except KeyboardInterrupt:
-        _end_at_next_interrupt()
         interruption = SwecliError("Interrupted.")
         interruption.exit_code = 130
         return _fail(interruption, argv)
@@ -108,14 +107,6 @@ def _run(argv: list[str]) -> int:
     from swecli.repl.repl import REPL
 
     return run_event_loop(REPL(offer_model(start)).run())
-
-
-def _end_at_next_interrupt() -> None:
-    """Let another Ctrl+C end the process without a word, while the first one is reported."""
-    # late: --version needs no signals
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _fail(error: SwecliError, argv: list[str]) -> int:

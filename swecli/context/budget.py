@@ -78,14 +78,6 @@ def long_query(length: str, limit: str) -> BadInput:
     )
 
 
-def require_sendable(query: str, attachment: str = "") -> None:
-    """Raise BadInput for a query that, with what is attached, is too long for any request: nothing can be taken out of
-    it, so that it is not even stored."""
-    length = len(query) + len(attachment)
-    if length > MAX_CHARACTERS:
-        raise long_query(f"{length:,} characters", f"{MAX_CHARACTERS:,}")
-
-
 def is_lean(window: int | None) -> bool:
     """Return whether a window of that many tokens is too small for all tools."""
     return window is not None and window <= _LEAN_WINDOW

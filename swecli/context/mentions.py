@@ -16,7 +16,7 @@ from swecli.file_names import Reading, WrittenMention, find_mention, fold_name, 
 from swecli.models.added_folder import AddedFolder, innermost
 from swecli.models.errors import BadInput
 from swecli.models.message import Image
-from swecli.text import MAX_LINE, cut_line, fence, one_line
+from swecli.text import fence, one_line
 from swecli.text_files import decode
 from swecli.values import dataclass
 
@@ -79,9 +79,9 @@ def expand_mentions(
     or absolute inside it or one of the added `folders`, and `@picture.png` anywhere.
 
     A mention that is not a file stays text, with a note if it looks like a path. Files outside of them, binary files,
-    and those that `deny` has a reason against are skipped, long ones truncated, first in their long lines, with a note:
-    at most 40,000 characters of a file, 120,000 or `max_characters` in all. Raises BadInput for a picture that cannot
-    be sent, or any picture if `text_only` names a model that accepts none."""
+    and those that `deny` has a reason against are skipped, long ones truncated, with a note: at most 40,000 characters
+    of a file, 120,000 or `max_characters` in all. Raises BadInput for a picture that cannot be sent, or any picture if
+    `text_only` names a model that accepts none."""
     blocks: list[str] = []
     notes: list[str] = []
     files: dict[Path, None] = {}  # in order, each once
@@ -231,16 +231,11 @@ def _render_block(mention: _Mention, max_characters: int) -> tuple[str, str]:
     if len(text) <= max_characters:
         return _quote(title, text), ""
 
-    size = f"{'over ' if len(data) == _MAX_BYTES_READ else ''}{len(text):,} characters"
-    text = "\n".join(map(cut_line, text.split("\n")))
-    if len(text) <= max_characters:
-        block = _quote(f"{title}, long lines cut", text)
-        return block, f"@{name}: {size} are too long; sent with long lines cut to {MAX_LINE:,}."
-
     beginning = text[:max_characters].rpartition("\n")[0] or text[:max_characters]
     next_line = max(1, start) + beginning.count("\n") + 1
     block = _quote(f"{title}, cut before line {next_line}", beginning)
-    return block, f"@{name}: {size} are too long; sent up to line {next_line - 1}."
+    note = f"@{name}: {len(text):,} characters are too long; sent up to line {next_line - 1}."
+    return block, note
 
 
 def _read_start(mention: _Mention) -> bytes:

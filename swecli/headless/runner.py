@@ -64,8 +64,8 @@ async def run_prompts(
     """Run and write a turn for each prompt, also after one that failed; with a `goal` instead the turns of that.
 
     `prefetched` is the first turn; with a `schema` every answer follows it, or its turn fails. Returns the exit code of
-    the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM, SIGHUP or SIGQUIT
-    ended the run.
+    the last turn that did not end well, else 0; 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP ended the
+    run.
     """
     run = _Run(runtime, writer, schema)
     turns = run.take_turns(prompts, prefetched) if goal is None else run.pursue(goal)
@@ -92,7 +92,7 @@ class _Run:
             async for prompt in prompts:
                 writer.begin()
                 # before anything is awaited: it must survive a kill
-                await self._store(prompt.text, attachment=prompt.tagged_attachment)
+                await self._store(prompt.text)
                 await self.runtime.agent.admit(prompt.text)
                 if is_first:
                     await self._check_anchors()
@@ -150,7 +150,7 @@ class _Run:
 
     async def _store(self, query: str, **fields: str) -> None:
         """Store a query behind the turns of other processes in the session, if there are any. Its message may have
-        other `fields`. Raises as `Runtime.store_query` does."""
+        other `fields`. Raises StoreError."""
         reported: set[str] = set()
 
         async def wait(busy: BusyElsewhere) -> None:

@@ -7,15 +7,12 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from swecli.ending_signals import EndingSignals
-
 _Result = TypeVar("_Result")
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | None, int]:
-    """Await the work. Returns its result and 0; or None and 128 plus the signal's number if SIGINT, SIGTERM, SIGHUP or
-    SIGQUIT cancelled it."""
+    """Await the work. Returns its result and 0; or None and 128 plus the signal's number if SIGINT, SIGTERM or SIGHUP
+    cancelled it."""
     task = asyncio.ensure_future(work)
     caught: list[int] = []
 
@@ -23,10 +20,10 @@ async def until_signal(work: Coroutine[Any, Any, _Result]) -> tuple[_Result | No
         caught.append(number)
         task.cancel()
 
-    is_under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    EndingSignals(stop).listen(
-        number for number in _NUMBERS if number != signal.SIGHUP or not is_under_nohup
-    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, stop, number)
     try:
         return await task, 0
     except asyncio.CancelledError:

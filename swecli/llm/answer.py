@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from swecli.llm.json_fields import number_in, token_count, typed_field
 from swecli.llm.masking import KeyFilter
-from swecli.llm.reply import ReplyBuilder
+from swecli.llm.price_table import token_count
 from swecli.models.errors import ProviderError
-from swecli.models.json_value import JsonObject
 from swecli.models.message import CallDelta, ModelChunk, StopReason, Usage
 from swecli.values import dataclass
 
@@ -24,23 +22,12 @@ STOPS: Mapping[str, StopReason] = {
     **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens"), "length"),
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
-    # Google's
-    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content"), "content_filter"),
-    **dict.fromkeys(("spii", "language", "model_armor"), "content_filter"),
     **dict.fromkeys(("pause_turn", "compaction"), "pause"),
     **dict.fromkeys(("model_length", "model_context_window_exceeded"), "window_full"),
     "refusal": "refusal",
 }
-# how services name the tokens that came from their caches
-_CACHE_READ = (
-    "cache_read_input_tokens",
-    "prompt_cache_hit_tokens",
-    "cached_tokens",
-    "cachedContentTokenCount",
-)
-# one of these fields says that the tokens of the prompt include the cached ones; Anthropic's do not
-_WITH_CACHE = {"prompt_tokens", "promptTokenCount", "input_tokens_details"}
 _BOM = b"\xef\xbb\xbf"
+Kind = TypeVar("Kind")
 
 
 class EventReader:
@@ -122,14 +109,13 @@ class Answer(ABC):
         self.has_content = False
         self.has_call = False
         self.finished = False
-        self.has_gone_on = False  # behind a finish reason: some services send one with every delta
         self.has_schema = False  # whether the answer has to follow one
+        self.reasoning_start = ""  # for error messages
         # the last event of no known kind: it may say why the answer ends
-        self.unknown_event: JsonObject = {}
+        self.unknown_event: dict[str, Any] = {}
         self.data_arrived = asyncio.Event()
         self.request_sent = asyncio.Event()
         self.size = 0
-        self.popped = ReplyBuilder()  # of the chunks
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
         self._new_calls: list[_CallPieces] = []
         self._filters: dict[str, KeyFilter] = {}
@@ -139,10 +125,10 @@ class Answer(ABC):
         self._filters = {name: KeyFilter(key) for name in self._texts}
 
     @abstractmethod
-    def read(self, event: JsonObject) -> None:
+    def read(self, event: dict[str, Any]) -> None:
         """Process one event. Raises ProviderError for an answer that is too long."""
 
-    def read_complete(self, event: JsonObject) -> None:
+    def read_complete(self, event: dict[str, Any]) -> None:
         """Process an answer sent as one JSON object instead of a stream. Raises as `read`."""
         self.read(event)
 
@@ -157,6 +143,8 @@ class Answer(ABC):
                 self._texts[name].append(piece)
                 self._count_size(len(piece))
         self.has_content = self.has_content or bool(refusal or text and not text.isspace())
+        if reasoning and len(self.reasoning_start) < EXCERPT_CHARS:
+            self.reasoning_start += reasoning[:EXCERPT_CHARS]
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str) -> None:
         """Append a tool call delta; one without id and name is merged into the previous one."""
@@ -170,7 +158,7 @@ class Answer(ABC):
 
     def pop_chunks(self, *, is_last: bool = False) -> list[ModelChunk]:
         """Return and clear the deltas so far, merged into as few chunks as possible."""
-        texts: JsonObject = {name: "".join(parts) for name, parts in self._texts.items()}
+        texts: dict[str, Any] = {name: "".join(parts) for name, parts in self._texts.items()}
         for name, key_filter in self._filters.items():
             texts[name] = key_filter.feed(texts[name], is_last=is_last)
         chunks = [ModelChunk(**texts)] if any(texts.values()) else []
@@ -180,12 +168,9 @@ class Answer(ABC):
         for parts in self._texts.values():
             parts.clear()
         self._new_calls.clear()
-        for chunk in chunks:
-            self.popped.add(chunk)
         return chunks or [ModelChunk()]
 
     def _count_size(self, size: int) -> None:
-        self.has_gone_on = self.has_gone_on or self.finish_reason is not None
         self.size += size
         if self.size > _MAX_ANSWER_BYTES:
             raise _too_long("an answer", _MAX_ANSWER_BYTES)
@@ -196,44 +181,64 @@ def _too_long(subject: str, max_bytes: int) -> ProviderError:
     return ProviderError(f"The service sent {subject} of more than {max_bytes >> 20} MiB.", hint)
 
 
+def typed_field(block: Mapping[str, Any], name: str, kind: type[Kind]) -> Kind:
+    """Return the field if it is of this type, else the type's empty value."""
+    value = block.get(name)
+    return value if isinstance(value, kind) else kind()
+
+
+def objects_in(block: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list field, [] if it is no list."""
+    return [item for item in typed_field(block, name, list) if isinstance(item, dict)]
+
+
+def joined_text(block: Mapping[str, Any], name: str, field: str) -> str:
+    """Return the joined texts that the objects of a list field have in this field of theirs."""
+    return "".join(typed_field(part, field, str) for part in objects_in(block, name))
+
+
 def parse_cost(reported: Any) -> float | None:
     """Return the cost that OpenRouter reports beside the usage, in US dollars; with a key of the upstream service, what
     that service charges too."""
-    cost = number_in(reported, "cost")
+    reported = reported if isinstance(reported, Mapping) else {}
+    cost = _dollars(reported, "cost")
     if cost is None or not reported.get("is_byok"):
         return cost
-    details = typed_field(reported, "cost_details", dict)
-    return cost + (number_in(details, "upstream_inference_cost") or 0.0)
+    return cost + (_dollars(reported.get("cost_details"), "upstream_inference_cost") or 0.0)
+
+
+def _dollars(holder: Any, name: str) -> float | None:
+    """Return the field as an amount, None if it is missing or none that can be true."""
+    value = holder.get(name) if isinstance(holder, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 1e9 else None
 
 
 def parse_usage(reported: Any) -> Usage | None:
-    """Convert usage in the format of any wire. Prompt tokens include cache reads and writes, input tokens do not;
-    completion tokens include reasoning. Return None without a count of the request."""
-    if not isinstance(reported, Mapping):
-        return None
-    in_prompt, in_completion = (
-        typed_field(reported, f"{old}_tokens_details", dict)
-        or typed_field(reported, f"{new}_tokens_details", dict)
-        for old, new in (("prompt", "input"), ("completion", "output"))
-    )
+    """Convert usage in the format of OpenAI, litellm or Anthropic. Prompt tokens include cache reads and writes, input
+    tokens do not; completion tokens include reasoning. Return None without a count of the request."""
+    reported = reported if isinstance(reported, Mapping) else {}
+    prompt_details = reported.get("prompt_tokens_details")
+    completion_details = reported.get("completion_tokens_details")
     cache_read = max(
-        token_count(in_prompt, "cached_tokens"),
-        token_count(reported, *_CACHE_READ),
+        token_count(prompt_details, "cached_tokens"),
+        token_count(
+            reported, "cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"
+        ),
     )
     cache_write = max(
-        token_count(in_prompt, "cache_write_tokens"),
         token_count(reported, "cache_creation_input_tokens"),
+        token_count(prompt_details, "cache_write_tokens"),
     )
-    prompt = token_count(reported, "prompt_tokens", "promptTokenCount", "input_tokens")
-    if not _WITH_CACHE & reported.keys():
-        prompt += cache_read + cache_write
+    if "prompt_tokens" in reported:
+        prompt = token_count(reported, "prompt_tokens")
+    else:
+        prompt = token_count(reported, "input_tokens") + cache_read + cache_write
     if not prompt:
         return None
-    thoughts = token_count(reported, "thoughtsTokenCount")  # Google's, beside those of the answer
-    completion = thoughts + token_count(
-        reported, "completion_tokens", "output_tokens", "candidatesTokenCount"
-    )
-    reasoning = min(thoughts or token_count(in_completion, "reasoning_tokens"), completion)
+    completion = token_count(reported, "completion_tokens", "output_tokens")
+    reasoning = min(token_count(completion_details, "reasoning_tokens"), completion)
     cache_read = min(cache_read, prompt)
     cache_write = min(cache_write, prompt - cache_read)
     return Usage(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from swecli.config.settings import Settings
 from swecli.llm.profile import Profile
 from swecli.llm.services import Service
-from swecli.models.json_value import JsonObject
 
 if TYPE_CHECKING:  # a model is chosen before there is a message
     from swecli.models.message import ModelChunk, ModelRequest
@@ -32,7 +31,7 @@ class ChatModel(Protocol):
 class ThinkingModel(ChatModel, Protocol):
     """A model of which it is known how a thinking level is asked for."""
 
-    def thinking_sent(self, level: str, limit: int) -> JsonObject:
+    def thinking_sent(self, level: str, limit: int) -> dict[str, Any]:
         """Return the fields of a request that ask for a level, {} if there are none. `limit` is the longest answer in
         tokens."""
         ...

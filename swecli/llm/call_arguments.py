@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from swecli.llm.model_json import parse_json
-from swecli.models.json_value import JsonObject
 from swecli.text import join_surrogates
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # in JSON
 _EXCERPT = 80
 
 
-def parse_arguments(text: str) -> tuple[JsonObject, str]:
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     """Parse a call's arguments; return them and the problem ("" for none). An empty text means no arguments."""
     excerpt = text
     if len(text) > _EXCERPT:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from swecli.config.settings import Settings
 from swecli.llm import providers
-from swecli.llm.endpoints import is_loopback, resolve
+from swecli.llm.endpoints import LOOPBACK, resolve
 from swecli.llm.price_table import provider_names
-from swecli.llm.services import DEMO, HOSTED, LOCAL, first_set
+from swecli.llm.services import DEMO, HOSTED, LOCAL
 from swecli.models.errors import AuthFailed, ConfigError, NoModel
 from swecli.models.model_choice import ModelChoice
 from swecli.text import short_path
@@ -26,9 +26,10 @@ def live_models(environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         # a bad variable is reported when its server is used
         with suppress(AuthFailed, ConfigError):
             endpoint = resolve(f"{service.name}/*", environ)
-            if is_loopback(endpoint.address):
+            address = urlsplit(endpoint.address)
+            if address.hostname in LOOPBACK:
                 for model in endpoint.list_models()[:_MAX_LISTED]:
-                    yield f"{service.name}/{model}", urlsplit(endpoint.address).port or 0
+                    yield f"{service.name}/{model}", address.port or 0
 
 
 def choose_model(
@@ -45,23 +46,27 @@ def choose_model(
     services = [*HOSTED]
     # importing all providers would delay the first prompt: `acme.py` is only loaded if ACME_API_KEY is set
     files = Path(providers.__path__[0]).glob("*.py")
-    if first_set(environ, tuple(f"{file.stem.upper()}_API_KEY" for file in files))[1]:
+    if any(environ.get(f"{file.stem.upper()}_API_KEY", "").strip() for file in files):
         # late: few providers are files of their own
         from swecli.llm.registry import built_in_providers
 
         services += built_in_providers()
-    usable: list[tuple[str, str]] = []  # the variable of a key that is set, and the provider
-    for service in services:
-        variable, key = first_set(environ, service.key_variables)
-        if key and service.default_model:
+    usable = [
+        (variable, service)
+        for service in services
+        for variable in service.key_variables
+        if environ.get(variable, "").strip()
+    ]
+    for variable, service in usable:
+        if service.default_model:
             return ModelChoice(service.default_model, f"{variable} is set")
-        if key:
-            usable.append((variable, service.name))
     for name, port in live_models(environ):
         return ModelChoice(name, f"a local server answers on port {port}")
     reason = "no key and no local server was found"
     hint = f"Set a key, start a local server, or name a model with -m; -m {DEMO} needs neither."
-    if unused := usable or _keys_of_others(environ):
+    unused = [(variable, service.name) for variable, service in usable]
+    unused = unused or _keys_of_others(environ)
+    if unused:
         variable, provider = unused[0]
         reason = f"{variable} is set, but no model is chosen: name one with -m {provider}/NAME"
         hint = ""

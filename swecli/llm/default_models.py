@@ -2,4 +2,4 @@
 
 OPENAI = "openai/gpt-6.1-sol"
 ANTHROPIC = "anthropic/claude-sonnet-5-5"
-MODEL_HELP = f"the model, for example {OPENAI}, ollama_chat/qwen3, demo"
+EXAMPLES = f"for example {OPENAI}, ollama_chat/qwen3, demo"

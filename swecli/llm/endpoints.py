@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Any, Literal
@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 
 from swecli.config.model_entry import ModelEntry, parse_base_url, parse_headers
 from swecli.llm import default_models
-from swecli.llm.json_fields import objects_in, token_count, typed_field
 from swecli.llm.masking import mask_secrets
-from swecli.llm.price_table import chat_models, did_you_mean, model_table
+from swecli.llm.price_table import chat_models, did_you_mean, model_table, token_count
 from swecli.llm.services import (
     OTHER_NAMES,
     SERVICES,
@@ -23,13 +22,11 @@ from swecli.llm.services import (
     Auth,
     Service,
     auth_of_api,
-    first_set,
     is_of_service,
     other_service,
     service_at,
 )
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
 _CONNECT_SECONDS = 0.2
@@ -46,20 +43,16 @@ _WINDOW_FIELDS = (
     "max_model_len",
     "max_context_length",
 )
-# seconds
-_FIRST_BYTE = 300.0
-_FIRST_BYTE_IF_NEAR = 900.0
-_FIRST_TOKEN = 900.0
-_QUIET = 120.0
-_LOOPBACK_NUMBERS = re.compile(r"127(\.\d{1,3}){1,3}|0\.0\.0\.0|::ffff:127\..*|::1?")
+_FIRST_BYTE, _FIRST_BYTE_IF_NEAR = 300.0, 900.0  # seconds
+_TIMEOUTS = ("first_byte", "first_token", "quiet")  # fields of `Endpoint` and of `ModelEntry`
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 Server = Literal["service", "local", "other"]
 
 
 def is_loopback(address: str) -> bool:
     """Return whether an address is on this machine."""
-    host = (urlsplit(address).hostname or "-").removesuffix(".")
-    is_named = host == "localhost" or host.endswith(".localhost")
-    return is_named or _LOOPBACK_NUMBERS.fullmatch(host) is not None
+    host = urlsplit(address).hostname or ""
+    return host in LOOPBACK or host.startswith("127.") or host.endswith(".localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +69,14 @@ class Endpoint:
     key_name: str  # the same
     local: bool
     first_byte: float = _FIRST_BYTE  # after the request was sent
-    first_token: float = _FIRST_TOKEN  # while only keep-alives arrive
-    quiet: float = _QUIET  # between later bytes
-    before_call: float = _FIRST_BYTE  # the same as long as a call may follow
+    first_token: float = 900.0  # while only keep-alives arrive
+    quiet: float = 120.0  # between later bytes
+    before_call: float = 300.0  # the same as long as a call may follow
     after_finish: float = 4.0  # for the usage that may follow the finish reason
     # what the user configured
     auth: Auth = "bearer"  # the header of the key
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    extra_body: JsonMapping = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
     thinking: str = ""
     key_command: tuple[str, ...] = ()  # it runs before the first request
 
@@ -93,14 +86,10 @@ class Endpoint:
         return f"{self.provider} {self.address} {self.model}"
 
     @property
-    def is_near(self) -> bool:
-        """Whether the server is on this machine, or a local one on the network."""
-        return self.local or is_loopback(self.address)
-
-    @property
     def server(self) -> Server:
         """Whose server answers: a service's own, one on this machine or network, or any other."""
-        if self.is_near:
+        host = urlsplit(self.address).hostname or ""
+        if self.local or host in LOOPBACK:
             return "local"
         is_known = self.base_url is None or is_of_service(self.address)
         return "service" if is_known else "other"
@@ -142,34 +131,39 @@ class Endpoint:
         """Return foreign text without the key and the values of the user's headers."""
         return mask_secrets(text, [self.key or "", *self.headers.values()])
 
-    def probe(self) -> JsonObject:
+    def probe(self) -> dict[str, Any]:
         """Ask a local server for its window and capabilities, as Profile fields; {} for any other server, and without
         an answer in 0.5 s."""
         server = self._probed_server()
         if server is None:
             return {}
         service = SERVICES[self.provider]
-        windows = (self._listed_window(server, path) for path in service.lists)
-        window = next(filter(None, windows), 0)
-        fields = _ask_ollama(server, self.model) if service.name == "ollama" else {}
-        return {**fields, "window": window} if window else fields
+        window = self._listed_window(server, service.lists)
+        fields: dict[str, Any] = {}
+        if service.name == "ollama":
+            fields = _ask_ollama(server, self.model)
+        elif not window and service.name != "lm_studio":  # older llama.cpp
+            properties = _fetch_json(server, "/props").get("default_generation_settings")
+            fields["window"] = token_count(properties, "n_ctx") or None
+        if window:
+            fields["window"] = window
+        return {name: value for name, value in fields.items() if value is not None}
 
-    def _listed_window(self, server: tuple[str, int], path: str) -> int:
-        """Return the window that a server's list of models names for this one, 0 if it does not; that of older
-        llama.cpp servers, which have one model, is among their properties."""
-        answer = _fetch_json(server, path)
+    def _listed_window(self, server: tuple[str, int], paths: Sequence[str]) -> int:
+        """Return the window that a server's lists of models name for this one, 0 if none does."""
         names = (self.model, f"{self.model}:latest")
-        for row in _rows_in(answer):
-            if any(row.get(field) in names for field in _NAME_FIELDS):
-                return _window_in(row)
-        return token_count(answer.get("default_generation_settings"), "n_ctx")
+        for path in paths:
+            for row in _objects_in(_fetch_json(server, path)):
+                if any(row.get(field) in names for field in _NAME_FIELDS):
+                    return _window_in(row)
+        return 0
 
     def list_models(self) -> list[str]:
         """Return the names of the chat models that a local server lists; [] if it is not a model server."""
         server = self._probed_server()
         if server is None:
             return []
-        ids = [row.get("id") for row in _rows_in(_fetch_json(server, "/v1/models"))]
+        ids = [row.get("id") for row in _objects_in(_fetch_json(server, "/v1/models"))]
         names = [name for name in ids if isinstance(name, str) and name.isprintable() and name]
         return [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
 
@@ -182,8 +176,9 @@ class Endpoint:
     def _probed_server(self) -> tuple[str, int] | None:
         """Return host and port of a server that may be probed (local service or loopback address), else None."""
         parts = urlsplit(self.address)
+        is_near = self.local or parts.hostname in LOOPBACK
         has_protocol = parts.scheme == "http" and self.api == "openai"
-        if not self.is_near or not has_protocol or self.is_openrouter:
+        if not is_near or not has_protocol or self.is_openrouter:
             return None
         return parts.hostname or "127.0.0.1", parts.port or 80
 
@@ -218,9 +213,7 @@ def resolve(
     if api == "litellm" and settings.base_url and not settings.key_command:
         # otherwise litellm would send a key from the environment to this address
         key = key or "none"
-    is_near = service.local or is_loopback(address)
-    # a server on this machine or network may load the model before it answers
-    first_byte = float(settings.first_byte or (_FIRST_BYTE_IF_NEAR if is_near else _FIRST_BYTE))
+    is_near = service.local or urlsplit(address).hostname in LOOPBACK
     return Endpoint(
         name=name,
         provider=provider,
@@ -236,10 +229,7 @@ def resolve(
         extra_body=settings.extra_body or {},
         thinking=settings.thinking or "",
         key_command=settings.key_command or (),
-        first_byte=first_byte,
-        first_token=float(settings.first_token or _FIRST_TOKEN),
-        quiet=float(settings.quiet or _QUIET),
-        before_call=float(settings.quiet or first_byte),
+        **_timeouts(settings, is_near=is_near),
     )
 
 
@@ -254,6 +244,18 @@ def _split_name(name: str) -> tuple[str, str]:
     return OTHER_NAMES.get(provider, provider), model
 
 
+def _timeouts(settings: ModelEntry, *, is_near: bool) -> dict[str, float]:
+    """Return the timeouts that differ from the usual ones, in seconds. A server on this machine or network may load the
+    model before it answers."""
+    timeouts = {"first_byte": _FIRST_BYTE_IF_NEAR} if is_near else {}
+    for timeout in _TIMEOUTS:
+        seconds = getattr(settings, timeout)
+        if seconds:
+            timeouts[timeout] = float(seconds)
+    first_byte = timeouts.get("first_byte", _FIRST_BYTE)
+    return {**timeouts, "before_call": timeouts.get("quiet", first_byte)}
+
+
 def _find_key(
     service: Service, settings: ModelEntry, environ: Mapping[str, str]
 ) -> tuple[str, str]:
@@ -263,8 +265,8 @@ def _find_key(
         variables = (settings.key_env,)
     elif settings.base_url or settings.key_command:
         variables = ()
-    name, key = first_set(environ, variables)
-    if not (key.isascii() and key.isprintable()) or " " in key:
+    name, key = _first_set(environ, variables)
+    if not (key.isascii() and key.isprintable()):
         raise AuthFailed(
             f"{name} has a character that no key has.",
             "Set it again, the key alone on one line.",
@@ -290,8 +292,11 @@ def _headers_of_service(
     ConfigError."""
     if settings.base_url:
         return {}
-    values = {name: first_set(environ, (key,))[1] for name, key in service.headers.items()}
-    headers = {name: value for name, value in values.items() if value}
+    headers = {
+        name: environ[variable].strip()
+        for name, variable in service.headers.items()
+        if environ.get(variable, "").strip()
+    }
     lines = environ.get(service.more_headers, "").splitlines()
     for line in filter(str.strip, lines):
         name, colon, content = line.partition(":")
@@ -327,13 +332,12 @@ def _configured_base(
 ) -> str | None:
     """Return the configured base URL, None if there is none; for a local service its default, with scheme, port and
     `/v1` filled in. Raises ConfigError for an invalid address."""
-    variable, configured = first_set(environ, service.base_variables)
+    variable, configured = _first_set(environ, service.base_variables)
     configured = settings.base_url or configured
     if not configured:
         return service.address if service.local else None
     if service.local and "://" not in configured:
-        host = "127.0.0.1" if configured.startswith(":") else ""  # OLLAMA_HOST may be :11434
-        configured = f"http://{host}{configured}"
+        configured = f"http://{configured}"
     try:
         address = parse_base_url(configured)
         if not service.local:
@@ -348,9 +352,25 @@ def _configured_base(
     return f"{parts.scheme}://{host}:{port}{path if path.endswith('/v1') else path + '/v1'}"
 
 
-def _window_in(row: JsonMapping) -> int:
+def _first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
+    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
+    names."""
+    for name in names:
+        value = _unquoted(environ.get(name, "").strip())
+        if value:
+            return name, value
+    return names[0] if names else "", ""
+
+
+def _unquoted(value: str) -> str:
+    """Return a value without the quotes around it, which some files of variables leave there."""
+    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1].strip() if is_quoted else value
+
+
+def _window_in(row: Mapping[str, Any]) -> int:
     """Return the window in a server's row of a model: that of its loaded instance, else the largest possible, or 0."""
-    loaded = [instance.get("config") for instance in objects_in(row, "loaded_instances")]
+    loaded = [instance.get("config") for instance in _objects_in(row, "loaded_instances")]
     for holder in (*loaded, row, row.get("meta")):
         window = token_count(holder, *_WINDOW_FIELDS)
         if window:
@@ -358,7 +378,7 @@ def _window_in(row: JsonMapping) -> int:
     return 0
 
 
-def _ask_ollama(server: tuple[str, int], model: str) -> JsonObject:
+def _ask_ollama(server: tuple[str, int], model: str) -> dict[str, Any]:
     """Return what Ollama knows about a model, as Profile fields; its window unless it is loaded with another one. {} if
     it does not know the model."""
     description = _fetch_json(server, "/api/show", {"model": model})
@@ -367,9 +387,10 @@ def _ask_ollama(server: tuple[str, int], model: str) -> JsonObject:
     parameters = str(description.get("parameters") or "")
     configured = re.search(r"^num_ctx\s+([1-9]\d{0,8})", parameters, re.MULTILINE)
     window = int(configured[1]) if configured else _OLLAMA_WINDOW
-    info = typed_field(description, "model_info", dict)
-    largest = token_count(info, *(name for name in info if name.endswith(".context_length")))
-    fields: JsonObject = {"window": min(window, largest or window)}
+    info = description.get("model_info")
+    names = info if isinstance(info, dict) else ()
+    largest = token_count(info, *(name for name in names if name.endswith(".context_length")))
+    fields: dict[str, Any] = {"window": min(window, largest or window)}
     capabilities = description.get("capabilities")
     if isinstance(capabilities, list):
         fields["tools"] = "tools" in capabilities
@@ -377,12 +398,15 @@ def _ask_ollama(server: tuple[str, int], model: str) -> JsonObject:
     return fields
 
 
-def _rows_in(answer: JsonMapping) -> list[JsonObject]:
-    """Return the models that a server lists, [] if it lists none."""
-    return objects_in(answer, "data") or objects_in(answer, "models")
+def _objects_in(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """Return the objects of the first of these lists in an answer, by default its models; [] if it has none."""
+    objects = next((answer[name] for name in names or ("data", "models") if name in answer), None)
+    if not isinstance(objects, list):
+        return []
+    return [item for item in objects if isinstance(item, dict)]
 
 
-def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> JsonObject:
+def _fetch_json(server: tuple[str, int], path: str, body: Any = None) -> dict[str, Any]:
     """GET a path, or POST `body` to it; return the JSON object that comes, {} on any failure or timeout."""
     with (
         suppress(OSError, ValueError, RecursionError),

@@ -11,15 +11,11 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
-from itertools import islice
 from typing import Any
 
 from swecli.llm.endpoints import Endpoint
 from swecli.llm.http import proxy_for
-from swecli.llm.json_fields import typed_field
-from swecli.llm.model_json import find_values
 from swecli.models.errors import (
     AuthFailed,
     ContextOverflow,
@@ -28,17 +24,14 @@ from swecli.models.errors import (
     RequestRefused,
     Unavailable,
 )
-from swecli.models.json_value import JsonMapping
 from swecli.redact import redact
 from swecli.text import sanitize, truncate
 from swecli.values import dataclass
 
-TRIES = 5  # requests in all, whatever fails
 TRIES_IF_BROKEN_OFF = 3  # requests in all, if an answer breaks off
 TRIES_IF_EMPTY = 2  # the same if an answer is empty
 _MAX_TEXT = 300  # characters of foreign text in an error
-# 424 (a model behind a gateway failed), 498 (Groq: no capacity) and 499 (Google: cancelled there) are no standard ones
-_TRANSIENT_STATUSES = (408, 409, 424, 425, 498, 499)
+_TRANSIENT_STATUSES = (408, 409, 425)
 _OVERLOAD_STATUSES = (429, 503, 529)
 _OVERFLOW_STATUSES = (400, 422, 500)
 _OR_OTHER_MODEL = "or choose another model with -m."
@@ -69,23 +62,16 @@ _RETRY_DELAY = (
 )
 _SECONDS_FIELD = r'"(?:resets?_in_seconds|resets?_after_seconds|retry_after(?:_seconds)?)"\s*:\s*"?(\d+(?:\.\d+)?)'
 _RESET_FIELD = r'"resets?_at"\s*:\s*"?(\d{10})'  # seconds since 1970
-# a moment at which a limit ends: 2027-01-01T00:00:00Z, 2027-01-01 at 00:00 UTC, 2027-01-01
-_RESET_MOMENT = (
-    r"(?i)(?:resets?|regain|until|again|retry)[^.\d]{0,40}?(20\d\d-\d\d-\d\d)"
-    r"(?:(?:T| at | )(\d\d:\d\d(?::\d\d)?))?"
-)
-_LONGEST_WAIT = 366 * 86_400.0  # seconds: more is a mistake of the service
-# limits that no wait of a minute ends: of hours, of a day or longer, of a plan, of a budget
+# limits that no wait of a minute ends: of a day, of a plan, of a budget
 _LONG_LIMIT = (
-    r"(?i)per[- ]?(day|week|month)|\b(daily|weekly|monthly|tomorrow|\d+[- ]hour)\b|"
-    r"budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
-    r"extra usage is required|quota_exceeded"
+    r"(?i)per[- ]day|budget_?[ -]?exceeded|exceeded ?(your |the )?budget|usage_limit_reached|usage_not_included|"
+    r"extra usage is required"
 )
 # OpenRouter's, in milliseconds since 1970: the first ten digits are the seconds
 _RESET_TIME = r'(?i)x-ratelimit-reset"?\s*:\s*"?(\d{10})'
 _NO_CREDIT = (
     r"(?i)insufficient[_ ](\w+[_ ])?(quota|balance|credits?|funds)|exceeded_current_quota|"
-    r"credit balance is too low|余额不足|billing_hard_limit|spend(ing)?[_ ]limit|specified api usage limits"
+    r"credit balance is too low|余额不足"
 )
 _FILTERED_CODE = "content_filter"  # Azure's code for a request that its filter has stopped
 _HTML_TAGS = r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>"
@@ -94,9 +80,8 @@ _STATUS_BY_TYPE = {
     "overloaded_error": 529, "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 402,
     "api_error": 500, "server_error": 500, "timeout_error": 504, "billing_error": 402, "authentication_error": 401,
     "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
-    "invalid_prompt": 400, "invalid_request_error": 400,
+    "invalid_prompt": 400,
 }  # fmt: skip
-_ABOUT_KEY = r"(?i)api[_ ](secret )?key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,122 +93,123 @@ class _FailedRequest:
     wait: float | None
     endpoint: Endpoint
     is_page: bool = False  # the words are those of a web page
-    is_long_limit: bool = False  # no wait of a minute ends the limit
 
     def to_error(self) -> ProviderError:
         """Return the error for it."""
-        status = self.status
-        words = self.words
-        endpoint = self.endpoint
-        # about credit, the request's content, the login or the network's own login
-        if status == 402 or re.search(_NO_CREDIT, words):
-            problem = "reports that the account has no credit left"
-            return self._permanent(problem, f"Add credit there, {_OR_OTHER_MODEL}")
-        if _FILTERED_CODE in words:  # of the request, before there is an answer
-            return self._permanent("withheld the answer", "Rephrase the request.")
-        if status == 407:
-            variables = " and ".join(_proxy_variables(endpoint.address)) or "HTTPS_PROXY"
-            return ProviderError(
-                f"The proxy between here and {endpoint.address} wants a login (407){self._end}",
-                f"Put its user and password into {variables} (http://user:password@host:port).",
-                status=status,
-            )
-        is_about_key = status == 400 and re.search(_ABOUT_KEY, words)
-        if status in (401, 403) or is_about_key:
-            return self._login_error()
-
-        # about the model's name or the request's size
-        if status == 404 and endpoint.base_url is not None and not is_about_model(words, endpoint):
-            hint = (
-                "Check the base URL: most end in /v1. The path of the protocol is appended to it."
-            )
-            return self._permanent("has nothing at the path that was asked", hint)
-        if status == 404:
-            advice = f"Check the name after -m, and the address if you set one; {endpoint.address} is what was asked."
-            hint = f"{endpoint.similar_models()} {advice}".lstrip()
-            problem = self._sentence(f"does not know the model {endpoint.model}")
-            return ModelNotFound(problem, hint, status=status)
-        if status == 413 and (self.is_page or not words):
-            hint = "A server before the service limits its bytes: raise that, or start a new session (/new)."
-            return self._permanent("takes no request of this size", hint)
-        is_overflow = status in _OVERFLOW_STATUSES and re.search(_OVERFLOW_WORDS, words)
-        if status == 413 or is_overflow:
-            return _context_overflow(words, endpoint, status)
-        # above the limit of a minute even alone
-        if status == 429 and "request too large" in words.lower():
-            hint = f"Make the window smaller (/window), {_OR_OTHER_MODEL}"
-            return self._permanent("never accepts a request of this size", hint)
-
-        # the same request may succeed later
-        if status == 429:
-            return self._rate_limit()
-        if "tool_use_failed" in words:  # the service could not parse the model's tool call
-            return self._temporary("sent no answer", "Try again.", tries=TRIES_IF_EMPTY)
-        if status in _TRANSIENT_STATUSES or status >= 500:
-            verb = "is overloaded" if status in _OVERLOAD_STATUSES else "failed"
-            return self._temporary(verb, f"Try again later, {_OR_OTHER_MODEL}")
+        error = self._account_error() or self._request_error() or self._service_error()
+        if error is not None:
+            return error
         hint = "Check the address and the model's name and settings; swecli's log has more."
-        return RequestRefused(self._sentence("refused the request"), hint, status=status)
-
-    @property
-    def _end(self) -> str:
-        return f": {self.words}" if self.words else "."
+        return RequestRefused(self._sentence("refused the request"), hint, status=self.status)
 
     def _sentence(self, predicate: str) -> str:
-        return f"{self.endpoint.address} {predicate} ({self.status}){self._end}"
+        end = f": {self.words}" if self.words else "."
+        return f"{self.endpoint.address} {predicate} ({self.status}){end}"
 
     def _permanent(self, predicate: str, hint: str) -> ProviderError:
         return ProviderError(self._sentence(predicate), hint, status=self.status)
 
+    def _account_error(self) -> ProviderError | None:
+        """Return the error if it is about credit, the login or the network's own login."""
+        if self.status == 402 or re.search(_NO_CREDIT, self.words):
+            return self._permanent(
+                "reports that the account has no credit left",
+                f"Add credit there, {_OR_OTHER_MODEL}",
+            )
+        if _FILTERED_CODE in self.words:  # of the request, before there is an answer
+            return self._permanent("withheld the answer", "Rephrase the request.")
+        if self.status == 407:
+            end = f": {self.words}" if self.words else "."
+            address = self.endpoint.address
+            variables = " and ".join(_proxy_variables(address)) or "HTTPS_PROXY"
+            return ProviderError(
+                f"The proxy between here and {address} wants a login (407){end}",
+                f"Put its user and password into {variables} (http://user:password@host:port).",
+                status=407,
+            )
+        is_about_key = self.status == 400 and re.search("api[_ ]key", self.words, re.IGNORECASE)
+        if self.status in (401, 403) or is_about_key:
+            return self._login_error()
+        return None
+
     def _login_error(self) -> AuthFailed:
-        endpoint = self.endpoint
+        key = self.endpoint.key_name
         verb = "refused"
-        login = f"the key in {endpoint.key_name}"
-        hint = f"Set {endpoint.key_name} to a valid key, {_OR_OTHER_MODEL}"
-        if endpoint.key_command:  # which /connect writes: who has used that knows no setting
+        hint = f"Set {key} to a valid key, {_OR_OTHER_MODEL}"
+        if self.endpoint.key_command:  # which /connect writes: who has used that knows no setting
             hint = f"Give another key with /connect in a session, correct key_command, {_OR_OTHER_MODEL}"
         if self.status == 403:
             verb = "does not allow this with"
             hint = "Its words say whether this is about the key, the model or the request: change that, "
             hint += _OR_OTHER_MODEL
-        if endpoint.is_keyless:
+        login = f"the key in {key}"
+        if self.endpoint.is_keyless:
             login = "a request without a key"
-            hint = f"None is set for this address: {endpoint.key_ways}."
-        if not endpoint.has_own_key_name:
+            hint = f"None is set for this address: {self.endpoint.key_ways}."
+        if not self.endpoint.has_own_key_name:
             login = "the login that litellm uses"
-            hint = f"litellm's page on {endpoint.provider} says which login it needs."
+            hint = f"litellm's page on {self.endpoint.provider} says which login it needs."
         return AuthFailed(self._sentence(f"{verb} {login}"), hint, status=self.status)
 
-    def _rate_limit(self) -> Unavailable:
-        pause = in_hours(self.wait) if self.wait else "a little"
-        hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
-        limited = self._temporary("has reached its rate limit", hint)
-        if self.is_long_limit:
-            limited.tries = 1
-            if not self.wait:
-                limited.hint = f"Wait for the next day, raise the limit, {_OR_OTHER_MODEL}"
-        return limited
+    def _request_error(self) -> ProviderError | None:
+        """Return the error if it is about the model's name or the request's size."""
+        endpoint = self.endpoint
+        is_nothing_there = endpoint.base_url is not None and not is_about_model(
+            self.words, endpoint
+        )
+        if self.status == 404 and is_nothing_there:
+            hint = (
+                "Check the base URL: most end in /v1. The path of the protocol is appended to it."
+            )
+            return self._permanent("has nothing at the path that was asked", hint)
+        if self.status == 404:
+            advice = f"Check the name after -m, and the address if you set one; {endpoint.address} is what was asked."
+            hint = f"{endpoint.similar_models()} {advice}".lstrip()
+            words = self._sentence(f"does not know the model {endpoint.model}")
+            return ModelNotFound(words, hint, status=404)
+        is_overflow = self.status in _OVERFLOW_STATUSES and re.search(_OVERFLOW_WORDS, self.words)
+        if self.status == 413 and (self.is_page or not self.words):
+            hint = "A server before the service limits its bytes: raise that, or start a new session (/new)."
+            return self._permanent("takes no request of this size", hint)
+        if self.status == 413 or is_overflow:
+            return _context_overflow(self.words, endpoint, self.status)
+        # above the limit of a minute even alone
+        if self.status == 429 and "request too large" in self.words.lower():
+            hint = f"Make the window smaller (/window), {_OR_OTHER_MODEL}"
+            return self._permanent("never accepts a request of this size", hint)
+        return None
 
-    def _temporary(self, predicate: str, hint: str, *, tries: int = TRIES) -> Unavailable:
+    def _service_error(self) -> Unavailable | None:
+        """Return the error if the same request may succeed later."""
+        if self.status == 429:
+            pause = in_hours(self.wait) if self.wait else "a little"
+            hint = f"Wait {pause} and try again, {_OR_OTHER_MODEL}"
+            limited = self._temporary("has reached its rate limit", hint)
+            if re.search(_LONG_LIMIT, self.words):
+                limited.tries = 1
+                if not self.wait:
+                    limited.hint = f"Wait for the next day, raise the limit, {_OR_OTHER_MODEL}"
+            return limited
+        if "tool_use_failed" in self.words:  # the service could not parse the model's tool call
+            return Unavailable(
+                self._sentence("sent no answer"),
+                "Try again.",
+                status=self.status,
+                tries=TRIES_IF_EMPTY,
+            )
+        if self.status in _TRANSIENT_STATUSES or self.status >= 500:
+            verb = "is overloaded" if self.status in _OVERLOAD_STATUSES else "failed"
+            return self._temporary(verb, f"Try again later, {_OR_OTHER_MODEL}")
+        return None
+
+    def _temporary(self, predicate: str, hint: str) -> Unavailable:
         return Unavailable(
             self._sentence(predicate),
             hint,
             status=self.status,
-            tries=tries,
             retry_after=self.wait,
             is_overload=self.status in _OVERLOAD_STATUSES,
         )
-
-
-class Refusal(Exception):
-    """An answer of a service that is an error status: the `error` for the user, and what its `body` says."""
-
-    def __init__(
-        self, status: int, headers: Mapping[str, str], text: str, endpoint: Endpoint
-    ) -> None:
-        super().__init__()
-        self.error = error_for_response(status, headers, text, endpoint)
-        self.body = parse_error_body(text)
 
 
 def error_for_response(
@@ -238,15 +224,14 @@ def error_for_response(
         )
     wait = _retry_after(headers, text)
     body = parse_error_body(text)
-    is_long = _is_long_limit(text)
-    error = _FailedRequest(status, body.words, wait, endpoint, body.is_page, is_long).to_error()
+    error = _FailedRequest(status, body.words, wait, endpoint, body.is_page).to_error()
     if isinstance(error, Unavailable) and headers.get("x-should-retry", "").lower() == "false":
         error.tries = 1  # OpenAI and Anthropic say so when another try cannot help
     return error
 
 
 def error_for_event(
-    event: JsonMapping, endpoint: Endpoint, *, is_last: bool = False
+    event: Mapping[str, Any], endpoint: Endpoint, *, is_last: bool = False
 ) -> ProviderError | None:
     """Return the error for a stream event that is or contains an error object, else None. The last event of a stream
     that broke off is an error also if it only has a message."""
@@ -264,13 +249,9 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     status = _status_named_by(inner)
     if not status and re.search(_NO_CREDIT, words):
         status = 402
-    if not status and re.search(_ABOUT_KEY, words):
-        status = 401
     if status:
-        text = json.dumps(error)
-        wait = _retry_after({}, text)
-        is_long = _is_long_limit(text)
-        return _FailedRequest(status, words, wait, endpoint, is_long_limit=is_long).to_error()
+        wait = _retry_after({}, json.dumps(error))
+        return _FailedRequest(status, words, wait, endpoint).to_error()
     if re.search(_OVERFLOW_WORDS, words):
         return _context_overflow(words, endpoint, None)
     return Unavailable(
@@ -280,7 +261,7 @@ def error_in_answer(error: Any, endpoint: Endpoint) -> ProviderError:
     )
 
 
-def _status_named_by(error: JsonMapping) -> int:
+def _status_named_by(error: Mapping[str, Any]) -> int:
     """Return the HTTP status that an error object names, itself or by its type; 0 for none."""
     for key in ("type", "code", "status"):
         value = str(error.get(key))
@@ -365,12 +346,7 @@ def _context_overflow(words: str, endpoint: Endpoint, status: int | None) -> Con
 
 def _retry_after(headers: Mapping[str, str], text: str = "") -> float | None:
     """Return the seconds of `retry-after-ms` (OpenAI, Azure), of `retry-after` (a number or a date, RFC 9110) or of the
-    body, else None; at most a year."""
-    seconds = _stated_wait(headers, text)
-    return None if seconds is None else min(seconds, _LONGEST_WAIT)
-
-
-def _stated_wait(headers: Mapping[str, str], text: str) -> float | None:
+    body, else None."""
     exact = headers.get("retry-after-ms", "").strip()
     if re.fullmatch(r"\d+(\.\d+)?", exact):
         return float(exact) / 1000
@@ -387,36 +363,16 @@ def _stated_wait(headers: Mapping[str, str], text: str) -> float | None:
         return float(field[1])
     delay = re.search(_RETRY_DELAY, text)
     if delay is None or not any(delay.groups()):
-        return _until_moment(f"retry {value}. {text}")
+        return None
     parts = {unit: float(number or 0) for unit, number in delay.groupdict().items()}
     hours = 24 * parts["days"] + parts["hours"]
     return 3600 * hours + 60 * parts["minutes"] + parts["seconds"]
 
 
-def _until_moment(text: str) -> float | None:
-    """Return the seconds until the moment at which a text says that a limit ends, None for none or one that has passed.
-    It is taken to be one of UTC, as those of services mostly are."""
-    named = re.search(_RESET_MOMENT, text)
-    if named is None:
-        return None
-    with suppress(ValueError):  # no date
-        moment = datetime.fromisoformat(f"{named[1]}T{named[2] or '00:00'}")
-        seconds = moment.replace(tzinfo=UTC).timestamp() - time.time()
-        return seconds if seconds > 0 else None
-    return None
-
-
-def _is_long_limit(text: str) -> bool:
-    """Return whether a body names a limit that no wait of a minute ends; an address in it may have any words."""
-    return re.search(_LONG_LIMIT, re.sub(r"https?://\S+", "", text)) is not None
-
-
 def in_hours(seconds: float) -> str:
-    """Return a wait for a person: `3 days`, `5 h 33 min`, `12 min`, `40 s`."""
+    """Return a wait for a person: `5 h 33 min`, `12 min`, `40 s`."""
     if seconds < 60:
         return f"{seconds:.0f} s"
-    if seconds >= 2 * 86_400:
-        return f"{math.ceil(seconds / 86_400)} days"
     hours, minutes = divmod(math.ceil(seconds / 60), 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
@@ -452,9 +408,7 @@ def parse_error_body(text: str) -> ErrorBody:
     text_of_page = without_tags(text)
     if text_of_page != text:
         return ErrorBody(one_line(text_of_page), is_page=True)
-    _, brace, rest = text.partition("{")
-    values = [part.value for part in islice(find_values(brace + rest), 1)]
-    inner = _find_error(values[0] if values and isinstance(values[0], dict) else {})
+    inner = _find_error(_first_object(text))
     if isinstance(inner, str) and inner.lstrip().startswith("<"):
         return parse_error_body(inner)
     if not isinstance(inner, dict):
@@ -463,20 +417,28 @@ def parse_error_body(text: str) -> ErrorBody:
     return ErrorBody(words, _path_in(inner))
 
 
-def _path_in(error: JsonMapping) -> str:
-    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body".
-    Some services name it in a list of what is wrong."""
-    path = _first_set(error, "param", "loc", "path", "field", "property")
+def _path_in(error: Mapping[str, Any]) -> str:
+    """Return the path of the field that an error object names, "" for none: FastAPI lists its parts, behind "body"."""
+    details = error.get("detail")
+    inner = details[0] if isinstance(details, list) and details else error
+    path = _first_set(inner, "param", "loc", "path", "field") if isinstance(inner, dict) else None
     if isinstance(path, list):
-        path = ".".join(str(part) for part in path if part != "body")
-    if isinstance(path, str):
-        return path
-    listed = _first_set(error, "detail", "details", "errors", "issues", "fieldViolations")
-    inner = listed[0] if isinstance(listed, list) else None
-    return _path_in(inner) if isinstance(inner, dict) else ""
+        return ".".join(str(part) for part in path if part != "body")
+    return path if isinstance(path, str) else ""
 
 
-def _find_error(body: JsonMapping) -> Any:
+def _first_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that begins first in a text, {} if there is none that can be parsed."""
+    _, brace, rest = text.partition("{")
+    if not brace:
+        return {}
+    with suppress(ValueError, RecursionError):
+        value, _ = json.JSONDecoder().raw_decode(brace + rest)
+        return dict(value)
+    return {}
+
+
+def _find_error(body: Mapping[str, Any]) -> Any:
     """Return the error of a JSON body, usually an object under `error`; None if it has no message."""
     error = _first_set(body, "error", "errors", "base_resp") or body
     if isinstance(error, list):
@@ -486,21 +448,19 @@ def _find_error(body: JsonMapping) -> Any:
     return error
 
 
-def _message(error: JsonMapping) -> Any:
+def _message(error: Mapping[str, Any]) -> Any:
     """Return the message of an error object, None if it has none."""
     return _first_set(error, "message", "detail", "error", "msg", "status_msg")
 
 
-def _first_set(holder: JsonMapping, *keys: str) -> Any:
+def _first_set(holder: Mapping[str, Any], *keys: str) -> Any:
     return next((holder[key] for key in keys if holder.get(key)), None)
 
 
-def _with_details(error: JsonMapping, message: Any) -> str:
+def _with_details(error: Mapping[str, Any], message: Any) -> str:
     """Return the message, extended by the error's code, context size and upstream message if it lacks them."""
     words = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    code = typed_field(error, "code", str)
-    if code.isdigit():  # the status again
-        code = ""
+    code = _word_code(error)
     size = str(error.get("n_ctx") or "")
     upstream = _upstream_words(error)
     details = {code: code, size: f"context size {size}", upstream: upstream}
@@ -508,11 +468,20 @@ def _with_details(error: JsonMapping, message: Any) -> str:
     return words + "".join(f" ({detail})" for detail in missing)
 
 
-def _upstream_words(error: JsonMapping) -> str:
+def _word_code(error: Mapping[str, Any]) -> str:
+    """Return the error's code if it is a word, "" for a number: that is the status again."""
+    code = error.get("code")
+    return code if isinstance(code, str) and not code.isdigit() else ""
+
+
+def _upstream_words(error: Mapping[str, Any]) -> str:
     """Return what the service behind a router said, "" if that is not told."""
-    raw = typed_field(typed_field(error, "metadata", dict), "raw", str)
-    raw = raw or typed_field(typed_field(error, "value", dict), "error_message", str)
-    return parse_error_body(raw).words if raw else ""
+    for holder, key in (("metadata", "raw"), ("value", "error_message")):
+        inner = error.get(holder)
+        if isinstance(inner, dict) and key in inner:
+            raw = inner[key]
+            return parse_error_body(raw).words if isinstance(raw, str) else ""
+    return ""
 
 
 def one_line(text: str, max_length: int = _MAX_TEXT) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from swecli.descendants import leftovers
-from swecli.llm.services import unquoted
 from swecli.models.errors import AuthFailed
 
 _KEY_SECONDS = 10.0
@@ -48,7 +47,7 @@ async def run_key_command(command: Sequence[str]) -> str:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
-    key = unquoted(printed.decode("utf-8", "replace").strip())
+    key = printed.decode("utf-8", "replace").strip()
     if running.returncode:
         raise failed(f"failed with exit code {running.returncode}")
     if not key:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from swecli.llm.json_fields import rebuilt
 from swecli.models.json_value import Json, JsonObject
 from swecli.text import truncate
 from swecli.values import dataclass
@@ -85,17 +84,17 @@ def find_fault(value: Json, schema: JsonObject) -> str:
     return f"{error.json_path}: {truncate(error.message, _LONGEST_FAULT)}" if error else ""
 
 
-def require_all(schema: JsonObject) -> JsonObject:
+def require_all(schema: Json) -> Json:
     """Return a schema in which every property is required, as strict services want it. A model leaves a field empty
     then, where another one leaves it out."""
-
-    def change(fields: JsonObject) -> JsonObject:
-        return (
-            fields | {"required": list(fields["properties"])} if "properties" in fields else fields
-        )
-
-    strict: JsonObject = rebuilt(schema, change)
-    return strict
+    if isinstance(schema, list):
+        return [require_all(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: require_all(item) for key, item in schema.items()}
+    if "properties" in schema:
+        changed["required"] = list(schema["properties"])
+    return changed
 
 
 def ask_again(fault: str) -> str:

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from swecli.config.paths import Paths
-from swecli.llm.json_fields import token_count
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:  # a model is chosen before there is a message
     from swecli.models.message import Usage
 
-Row = JsonMapping
+Row = Mapping[str, Any]
 # made of litellm's table by scripts/release/models; both kinds of files have one row to a line
 SHIPPED_TABLE = Path(__file__).with_name("models.json")
 TABLE_HEAD = b'{"version": 2,'  # a file that begins otherwise is of another version
@@ -57,14 +55,14 @@ def tokenizer_folder() -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def model_table() -> dict[str, JsonObject]:
+def model_table() -> dict[str, dict[str, Any]]:
     """Return prices and limits by model name; empty if the file cannot be read. Takes 20 ms."""
-    return rows_in(_fetched_table()) or shipped_table()
+    return _parsed_rows(_fetched_table()) or shipped_table()
 
 
-def shipped_table() -> dict[str, JsonObject]:
+def shipped_table() -> dict[str, dict[str, Any]]:
     """Return the rows that were installed with this program; empty if the file cannot be read."""
-    return rows_in(read_table(SHIPPED_TABLE))
+    return _parsed_rows(_shipped_table())
 
 
 def fetched_table_path() -> Path:
@@ -75,7 +73,7 @@ def fetched_table_path() -> Path:
 
 def provider_names() -> set[str]:
     """Return all provider names litellm knows; empty if the shipped table cannot be read."""
-    listed = _parsed(read_table(SHIPPED_TABLE)).get("providers", [])
+    listed = _parsed(_shipped_table()).get("providers", [])
     return {*listed, *(row["litellm_provider"] for row in model_table().values())}
 
 
@@ -85,14 +83,14 @@ def find_row(provider: str, model: str) -> Row | None:
     row = _find_in(_fetched_table(), provider, model)
     if row is not None:
         return row
-    return _find_in(read_table(SHIPPED_TABLE), provider, model)
+    return _find_in(_shipped_table(), provider, model)
 
 
 def _find_in(table: bytes, provider: str, model: str) -> Row | None:
-    row = row_named(table, f"{provider}/{model}")
+    row = _row_named(table, f"{provider}/{model}")
     if row is not None:
         return row
-    row = row_named(table, model)
+    row = _row_named(table, model)
     owner = str(row["litellm_provider"]) if row else ""
     # also vertex_ai-language-models, bedrock_converse, cohere_chat
     return row if owner.startswith(provider) else None
@@ -108,17 +106,19 @@ def guess_row(provider: str, model: str) -> tuple[str, Row] | None:
     family, version = _family_and_version(undated)
     if not version:
         return None
-    rows = chat_models(model_table(), provider)
-    older: list[tuple[tuple[float, ...], int, str]] = []  # by version; of two names the shorter one
-    for full_name in rows:
-        name = full_name.removeprefix(f"{provider}/")
+    rows = {
+        name.removeprefix(f"{provider}/"): row
+        for name, row in chat_models(model_table(), provider).items()
+    }
+    older: dict[str, tuple[float, ...]] = {}  # versions by name
+    for name in rows:
         other_family, other_version = _family_and_version(_without_date(name))
-        if other_family == family and () < other_version <= version:
-            older.append((other_version, -len(name), name))
+        if other_family == family and other_version and other_version <= version:
+            older[name] = other_version
     if not older:
         return None
-    newest = max(older)[-1]
-    return newest, _without_last_day(rows[f"{provider}/{newest}"])
+    newest = max(older, key=lambda name: (older[name], -len(name)))
+    return newest, _without_last_day(rows[newest])
 
 
 def _without_last_day(row: Row) -> Row:
@@ -129,13 +129,13 @@ def _without_last_day(row: Row) -> Row:
 def _without_date(name: str) -> str:
     """Return a name without the date at its end, if that is one."""
     match = _DATE.search(name)
-    if match is None:
-        return name
-    day = f"{match[1].replace('-', '')}01"[:8]
-    with suppress(ValueError):
+    digits = match[1].replace("-", "") if match else ""
+    day = digits if len(digits) == 8 else f"{digits}01"
+    try:
         date.fromisoformat(day)
-        return name[: match.start()]
-    return name
+    except ValueError:
+        return name
+    return _DATE.sub("", name)
 
 
 def _family_and_version(name: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -228,54 +228,64 @@ def token_prices(usage: Usage, row: Row | None) -> dict[str, float | None]:
     return by_category
 
 
-def is_row(row: Any) -> TypeGuard[JsonObject]:
-    """Return whether a value of a table is a model's row: it names the provider."""
-    return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
+def token_count(row: Any, *keys: str) -> int:
+    """Return the first of these keys of a JSON object that has a valid number of tokens, 0 if none has."""
+    for key in keys:
+        value = row.get(key) if isinstance(row, Mapping) else None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12:
+            return int(value)
+    return 0
 
 
-def read_table(path: Path) -> bytes:
-    """Return the bytes of a table's file; b"" if it cannot be read, was cut off, or is of another version: what it
-    says is then unknown."""
-    with suppress(OSError):
-        table = path.read_bytes()
-        if table.startswith(TABLE_HEAD) and table.rstrip().endswith(b"}"):
-            return table
-    return b""
-
-
-def row_named(table: bytes, name: str) -> Row | None:
-    """Return the row of a name in a table, which is all of a line; None if it has none that can be read."""
+def _row_named(table: bytes, name: str) -> Row | None:
+    """Return the row of a name: it is all of a line."""
     key = b"\n" + json.dumps(name).encode() + b": "
     start = table.find(key)
     if start < 0:
         return None
     line = table[start + len(key) : table.find(b"\n", start + 1)]
-    row = _parsed(line.removesuffix(b","))
-    return row if is_row(row) else None
+    with suppress(ValueError, RecursionError):  # a damaged line: the row is unknown
+        row = json.loads(line.removesuffix(b","))
+        return row if is_row(row) else None
+    return None
 
 
-def rows_in(table: bytes) -> dict[str, JsonObject]:
-    """Return the rows of a table by name, {} if it is damaged."""
+def is_row(row: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value of a table is a model's row: it names the provider."""
+    return isinstance(row, dict) and isinstance(row.get("litellm_provider"), str)
+
+
+def _parsed_rows(table: bytes) -> dict[str, dict[str, Any]]:
     rows = _parsed(table).get("models")
     items = rows.items() if isinstance(rows, dict) else ()
     return {name: row for name, row in items if is_row(row)}
 
 
-def _parsed(text: bytes) -> JsonObject:
-    """Return the object that a table or a line of it is, {} if it is damaged."""
+def _parsed(table: bytes) -> dict[str, Any]:
+    """Return what a table's file has, {} if it is damaged."""
     with suppress(ValueError, RecursionError):
-        value = json.loads(text)
-        if isinstance(value, dict):
-            return value
+        document = json.loads(table)
+        if isinstance(document, dict):
+            return document
     return {}
 
 
 def _fetched_table() -> bytes:
-    """Return the fetched table; b"" if there is none, or it is older than the one installed."""
+    """Return the bytes of the fetched table; b"" if there is none, or it is older than the one installed, cut off, or
+    of another version."""
     path = fetched_table_path()
     with suppress(OSError):
         if path.stat().st_mtime > SHIPPED_TABLE.stat().st_mtime:
-            return read_table(path)
+            table = path.read_bytes()
+            is_whole = table.startswith(TABLE_HEAD) and table.endswith(b"}")
+            return table if is_whole else b""
+    return b""
+
+
+def _shipped_table() -> bytes:
+    """Return the shipped table's bytes, b"" if it cannot be read: prices and limits are then shown as unknown."""
+    with suppress(OSError):
+        return SHIPPED_TABLE.read_bytes()
     return b""
 
 

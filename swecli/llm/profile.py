@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 from swecli.config.model_entry import ModelEntry
 from swecli.llm.endpoints import Endpoint, Server
 from swecli.llm.price_table import Row, cost_of, deprecation_date, sizes_of
-from swecli.llm.services import LEVELS, Api, Dialect, maker_of
-from swecli.models.json_value import JsonMapping, JsonObject
+from swecli.llm.services import Dialect, maker_of
+from swecli.llm.thinking import levels_in
 from swecli.values import dataclass
 
 Thinking = Literal["none", "budget", "adaptive", "always", "effort"]
-# OpenAI's two, two of other vendors, and litellm's way to all others
-WireName = Literal["chat", "responses", "anthropic", "gemini", "litellm", "litellm's responses"]
+Wire = Literal["chat", "responses"]  # of OpenAI's two
 # how reasoning is sent back: never · in its own field · signed · bound to the prefix
 ThinkBack = Literal["never", "as it came", "signed", "bound"]
 _RESPONSES = "/v1/responses"
 _NATIVE_RESPONSES = ("openai", "azure", "xai")
-# the longest answer that is reserved, from a window on
-_CAPS = ((200_000, 32_000), (64_000, 16_000), (0, 8_192))
+_SMALL_WINDOW_CAP = 8_192
 _FLAGS = {
     "tools": "supports_function_calling",
     "system_role": "supports_system_messages",
@@ -48,15 +46,12 @@ class Profile:
     limit_name: str = "max_tokens"  # the request field of the answer's length
     thinking: Thinking = "none"
     thinks_unasked: bool = False  # it thinks unless it is told not to
-    budget_limits: Sequence[int] | None = (
-        None  # fewest and most tokens to think, if it takes a number
-    )
     levels: tuple[str, ...] = ()  # its thinking levels, from the least to the most
     states_levels: bool = False  # the table names each of them
     dialect: Dialect = "effort"  # how one is sent in chat completions
     filler: str = ""  # the thoughts of its answers that have none, "" if they may be missing
     think_back: ThinkBack = "as it came"
-    wire: WireName = "chat"
+    wire: Wire = "chat"
     images: bool = False
     schemas: bool = False  # whether the service keeps an answer to a JSON schema
     cache: Literal["none", "prefix", "marks"] = "prefix"
@@ -77,8 +72,8 @@ class Profile:
         cls,
         endpoint: Endpoint,
         row: Row | None,
-        probed: JsonMapping,
-        learned: JsonMapping | None = None,
+        probed: Mapping[str, Any],
+        learned: Mapping[str, Any] | None = None,
         entry: ModelEntry | None = None,
         layer: str = "table",
         like: str = "",
@@ -97,7 +92,8 @@ class Profile:
         profile = cls(**stated, **_derived_fields(row, endpoint), origins=origins)
         profile = profile.layered(probed, "probe")
         if entry and entry.api:
-            profile = profile.layered({"wire": wire_of_api(endpoint.api)}, "config")
+            wire = "responses" if entry.api == "responses" else "chat"
+            profile = profile.layered({"wire": wire}, "config")
         profile = profile.layered(learned or {}, "learned")
         if entry:
             profile = profile.layered(_from_entry(entry), "config")
@@ -108,9 +104,17 @@ class Profile:
         if max_tokens:
             return max_tokens
         window = self.window or 0
-        cap = next(cap for least_window, cap in _CAPS if window >= least_window)
-        quarter = window // 4 if window else cap
-        return max(1, min(cap, quarter, self.max_output or cap))
+        if window >= 200_000:
+            cap = 32_000
+        elif window >= 64_000:
+            cap = 16_000
+        else:
+            cap = _SMALL_WINDOW_CAP
+        if window:
+            cap = min(cap, window // 4)
+        if self.max_output:
+            cap = min(cap, self.max_output)
+        return max(1, cap)
 
     @property
     def may_think(self) -> bool:
@@ -138,7 +142,7 @@ class Profile:
         price = self.price.get(_PRICES[name])
         return round(price * 1e6, 6) if isinstance(price, int | float) else None
 
-    def layered(self, values: JsonMapping, layer: str) -> Profile:
+    def layered(self, values: Mapping[str, Any], layer: str) -> Profile:
         """Return a copy with the values of a higher layer; unknown fields and None are skipped."""
         fields = {
             name: value
@@ -150,74 +154,61 @@ class Profile:
         return replace(self, **fields, origins={**self.origins, **dict.fromkeys(fields, layer)})
 
 
-def _stated_fields(row: Row, endpoint: Endpoint) -> JsonObject:
+def _stated_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     """Return the record's fields that a row of the table states itself."""
-    window, max_output = sizes_of(row)
-    fields: JsonObject = {
-        "window": window,
-        "max_output": max_output,
-        "deprecation_date": deprecation_date(row),
-    }
-    fields |= {name: row.get(column) for name, column in _FLAGS.items()}
-    if endpoint.local and not fields["tools"]:
+    fields: dict[str, Any] = {}
+    for name, column in _FLAGS.items():
+        if isinstance(row.get(column), bool):
+            fields[name] = row[column]
+    if endpoint.local and not fields.get("tools", True):
         del fields["tools"]  # the server's build of the model may have them: ask it
-    return {name: value for name, value in fields.items() if value is not None}
+    window, max_output = sizes_of(row)
+    last_day = deprecation_date(row)
+    if window:
+        fields["window"] = window
+    if max_output:
+        fields["max_output"] = max_output
+    if last_day:
+        fields["deprecation_date"] = last_day
+    return fields
 
 
-def _derived_fields(row: Row, endpoint: Endpoint) -> JsonObject:
+def _derived_fields(row: Row, endpoint: Endpoint) -> dict[str, Any]:
     """Return the record's fields that follow from provider, name and row, which may be empty."""
     thinking = _thinking_of(row, endpoint)
     is_openai_itself = endpoint.provider == "openai" and endpoint.base_url is None
     is_reasoning = endpoint.provider == "openai" and thinking != "none"
     service = endpoint.service
+    is_responses = endpoint.api == "responses" or _uses_responses(row, endpoint)
     has_marks = endpoint.is_openrouter and "anthropic/" in endpoint.model
     free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
     model = endpoint.model
     is_old = model in ("gpt-4", "gpt-4-32k") or model.startswith(("gpt-3.5", "gpt-4-"))
-    if (levels := service.levels_of(model)) is not None:
-        row = {"reasoning_effort_levels": levels, **row}
     return {
         "limit_name": "max_completion_tokens" if is_openai_itself or is_reasoning else "max_tokens",
         "thinking": thinking,
-        "budget_limits": service.budget_of(model),
         "thinks_unasked": row.get("thinking_on_by_default") is True,
-        "levels": _levels_in(row, service.levels),
+        "levels": levels_in(row, service.levels),
         "states_levels": isinstance(row.get("reasoning_effort_levels"), list),
         "dialect": service.dialect,
         "think_back": _think_back_of(row, endpoint),
         "filler": _filler_of(row, endpoint),
-        "wire": _wire_of(row, endpoint),
+        "wire": "responses" if is_responses else "chat",
         "cache": "marks" if endpoint.api == "anthropic" or has_marks else "prefix",
         "price": free if endpoint.local else row,
         "encoding": "cl100k_base" if is_old else "o200k_base",
         "reports_cost": endpoint.is_openrouter,
         "server": endpoint.server,
-        "off": frozenset(service.off),
         "may_write_calls": endpoint.api == "openai" and endpoint.server != "service",
     }
-
-
-def _levels_in(row: JsonMapping, usual: Sequence[str]) -> tuple[str, ...]:
-    """Return the levels that a row of the table states, in order: a list, or the usual ones of the service with those
-    that it adds or takes away. What is no level is left out: the table may be of tomorrow."""
-    stated = row.get("reasoning_effort_levels")
-    if isinstance(stated, list):
-        return tuple(level for level in LEVELS if level in stated)
-    levels = set(usual)
-    for level in LEVELS:
-        supported = row.get(f"supports_{level}_reasoning_effort")
-        if supported is True:
-            levels.add(level)
-        elif supported is False:
-            levels.discard(level)
-    return tuple(level for level in LEVELS if level in levels)
 
 
 def _thinking_of(row: Row, endpoint: Endpoint) -> Thinking:
     if not row.get("supports_reasoning"):
         return "none"
     if endpoint.api != "anthropic":
-        return "budget" if endpoint.service.budget_of(endpoint.model) else "effort"
+        takes_budget = any(part in endpoint.model for part in endpoint.service.budget_families)
+        return "budget" if takes_budget else "effort"
     if row.get("thinking_always_on"):
         return "always"
     return "adaptive" if row.get("supports_adaptive_thinking") else "budget"
@@ -243,19 +234,6 @@ def _has_price(row: Row) -> bool:
     return any(key in row for key in _PRICES.values())
 
 
-def wire_of_api(api: Api) -> WireName:
-    """Return the wire that an `api` of a service or of an entry names."""
-    return "chat" if api == "openai" else api
-
-
-def _wire_of(row: Row, endpoint: Endpoint) -> WireName:
-    if endpoint.api in ("anthropic", "gemini"):
-        return endpoint.api
-    if _uses_responses(row, endpoint):
-        return "responses"
-    return "litellm's responses" if row.get("mode") == "responses" else wire_of_api(endpoint.api)
-
-
 def _uses_responses(row: Row, endpoint: Endpoint) -> bool:
     """Return whether a model of the table is asked over the Responses API: the current ones of OpenAI refuse tools over
     chat completions."""
@@ -269,7 +247,7 @@ def _uses_responses(row: Row, endpoint: Endpoint) -> bool:
     return endpoint.provider != "xai" and bool(row.get("supports_reasoning")) and is_offered
 
 
-def _from_entry(entry: ModelEntry) -> JsonObject:
+def _from_entry(entry: ModelEntry) -> dict[str, Any]:
     """Return the record's fields that the user's `[models]` entry sets."""
     price = {_PRICES[name]: dollars / 1e6 for name, dollars in (entry.price or {}).items()}
     return {

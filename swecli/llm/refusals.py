@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from swecli.llm.json_fields import rebuilt
-from swecli.models.json_value import Json, JsonMapping, JsonObject
 from swecli.values import dataclass
 
 if TYPE_CHECKING:
@@ -30,9 +28,9 @@ _MARK = "cache_control"
 _NESTED = {
     "thinking": ("display",),
     "reasoning": ("summary",),
-    "generationConfig": ("thinkingConfig", "responseMimeType", "responseJsonSchema"),
+    "generationConfig": ("thinkingConfig",),
 }
-_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text")  # in messages
+_THOUGHTS = ("reasoning_content", "reasoning")  # in messages
 # a name that no sentence has by itself, any name in quotes or before a colon, and a path with dots or indexes
 _NAME = re.compile(
     r"""[`'"](?P<quoted>[\w.\[\]{}()]+)[`'"]"""
@@ -75,7 +73,7 @@ class Lesson:
     """What a refusal reveals: the fields of the `Profile` that change, the `notice` for the user, and whether the
     thoughts of earlier answers are left out of this request. The last one (`is_guess`) leaves out all that can be."""
 
-    changes: JsonMapping
+    changes: Mapping[str, Any]
     notice: str
     drops_thoughts: bool = False
     is_guess: bool = False
@@ -109,10 +107,9 @@ def _refused(name: str) -> str:
 _OWN_THOUGHTS = "{} rejected its own reasoning: left out of this request"
 _RULES_OF_THOUGHTS = (
     _Rule("filler", " ", "",  # what is extra may be quoted
-          r"^(?!.*extra)(?=.*(reasoningcontent|content\[\]\.thinking))"
-          ".*(missing|required|must be (passed|provided|included)|(?<!un)expected)",
+          "^(?!.*extra)(?=.*reasoningcontent).*(missing|required|must be (passed|provided|included)|(?<!un)expected)",
           "{} wants its reasoning back", may_be_combined=True),
-    _Rule("thoughts", None, '"encrypted_content": "|"type": "reasoning"',
+    _Rule("thoughts", None, '"encrypted_content": "',
           "encrypted ?content|'reasoning' was provided|items are not persisted", _OWN_THOUGHTS, may_be_combined=True),
     _Rule("thoughts", None, '"(signature|thoughtSignature|redacted_thinking|reasoning_details)"',
           "signature|thinking`? blocks?|bound to a different conversation|reasoningdetails", _OWN_THOUGHTS,
@@ -146,7 +143,7 @@ _RULES = (
 
 
 def lesson_from_refusal(
-    profile: Profile, name: str, body: JsonMapping, param: str, words: str
+    profile: Profile, name: str, body: Mapping[str, Any], param: str, words: str
 ) -> Lesson | None:
     """Return what a refusal reveals about model `name`, None if there is nothing to be changed. `param` is the field or
     path that the error object names."""
@@ -167,13 +164,11 @@ def _named(lesson: Lesson | None, name: str, words: str) -> Lesson | None:
     """Return a lesson whose notice names the model and quotes the refusal; None for none."""
     if lesson is None:
         return None
-    notice = lesson.notice.replace("{}", name)
-    if words:
-        notice = f"{notice} ({words})"
+    notice = f"{lesson.notice.replace('{}', name)} ({words})"
     return Lesson(lesson.changes, notice, lesson.drops_thoughts, lesson.is_guess)
 
 
-def _lesson_by_path(body: JsonMapping, param: str, text: str) -> Lesson | None:
+def _lesson_by_path(body: Mapping[str, Any], param: str, text: str) -> Lesson | None:
     """Return the lesson of the first name or path in a refusal that leads to a field which can be left out: the nearest
     one, from the path's end."""
     optional = {_letters(name): name for name in _optional_fields(body)}
@@ -198,7 +193,7 @@ def _letters(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _last_lesson(body: JsonMapping) -> Lesson | None:
+def _last_lesson(body: Mapping[str, Any]) -> Lesson | None:
     """Return the lesson of a refusal that names nothing: all fields beside the tools that can be left out, are; None if
     there are none."""
     names = {
@@ -211,13 +206,13 @@ def _last_lesson(body: JsonMapping) -> Lesson | None:
     return Lesson({"off": frozenset(optional)}, notice, drops_thoughts=True, is_guess=True)
 
 
-def _optional_fields(body: JsonMapping) -> Iterator[str]:
+def _optional_fields(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield the fields of a request that can be left out."""
     yield from _fields_beside_tools(body)
     yield from _optional_in(body.get("tools"))
 
 
-def _fields_beside_tools(body: JsonMapping) -> Iterator[str]:
+def _fields_beside_tools(body: Mapping[str, Any]) -> Iterator[str]:
     """Yield the same without those of tools; a field in another with a dot (`thinking.display`)."""
     yield from (name for name in body if name not in _CORE)
     for holder, names in _NESTED.items():
@@ -226,16 +221,19 @@ def _fields_beside_tools(body: JsonMapping) -> Iterator[str]:
         yield _MARK
 
 
-def _optional_in(tools: Json) -> list[str]:
-    """Return the fields of tools and of their schemas that can be left out."""
-    names: list[str] = []
-
-    def collect(fields: JsonObject) -> JsonObject:
-        names.extend(name for name in fields if name not in _CORE_OF_TOOLS)
-        return fields
-
-    rebuilt(tools, collect)
-    return names
+def _optional_in(tools: Any) -> Iterator[str]:
+    """Yield the fields of tools and of their schemas that can be left out. The keys of `properties` are arguments."""
+    if isinstance(tools, list):
+        for inner in tools:
+            yield from _optional_in(inner)
+    elif isinstance(tools, dict):
+        for name, inner in tools.items():
+            if name not in _CORE_OF_TOOLS:
+                yield name
+            elif name == "properties" and isinstance(inner, dict):
+                yield from _optional_in(list(inner.values()))
+            else:
+                yield from _optional_in(inner)
 
 
 def _is_about_length(text: str) -> bool:
@@ -244,7 +242,7 @@ def _is_about_length(text: str) -> bool:
     return names_length is not None and not re.search(_WINDOW, text, _WORDS)
 
 
-def _length_lesson(profile: Profile, body: JsonMapping, text: str) -> Lesson | None:
+def _length_lesson(profile: Profile, body: Mapping[str, Any], text: str) -> Lesson | None:
     """Return what a refusal of the longest answer reveals: a smaller one, or the field's other name."""
     is_responses = "max_output_tokens" in body
     requested = body.get("max_output_tokens" if is_responses else profile.limit_name)
@@ -262,7 +260,7 @@ def _length_lesson(profile: Profile, body: JsonMapping, text: str) -> Lesson | N
     return Lesson({"limit_name": other}, f"{{}} takes the longest answer as {other}")
 
 
-def _lesson_by_words(rules: tuple[_Rule, ...], body: JsonMapping, text: str) -> Lesson | None:
+def _lesson_by_words(rules: tuple[_Rule, ...], body: Mapping[str, Any], text: str) -> Lesson | None:
     """Return what the first rule that fits reveals; None if none does, or if it asks for more than the text says."""
     request = json.dumps(body)
     is_combined = _COMBINED.search(text) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swecli.config.model_entry import ModelEntry
 from swecli.config.settings import Settings
@@ -13,7 +13,6 @@ from swecli.discovery import find_declared, index_by_name, installed_entry_point
 from swecli.llm import providers
 from swecli.llm.base import ChatModel
 from swecli.llm.endpoints import Endpoint, resolve
-from swecli.llm.native import NativeModel
 from swecli.llm.price_table import (
     Row,
     chat_models,
@@ -32,10 +31,8 @@ from swecli.llm.services import (
     OTHER_NAMES,
     SERVICES,
     Service,
-    first_set,
 )
 from swecli.models.errors import ModelNotFound, SwecliError
-from swecli.models.json_value import JsonObject
 from swecli.similar_names import similar_names
 
 if TYPE_CHECKING:
@@ -52,7 +49,7 @@ _RESPONSES_NAME = "openai/responses/"  # as litellm names that wire
 _PROVIDERS = "swecli.providers"  # entry points
 _MAX_SIMILAR = 3
 # what refusals taught in this session, as fields of the profile, by the model's origin
-_learned: dict[str, JsonObject] = {}
+_learned: dict[str, dict[str, Any]] = {}
 
 
 def make_model(
@@ -69,7 +66,7 @@ def make_model(
     if service is None or service.make is None:
         return _make_service_model(name, settings, environ, keyless=keyless)
     variables = service.key_variables
-    if variables and not first_set(environ, variables)[1]:
+    if variables and not any(environ.get(variable, "").strip() for variable in variables):
         raise service.missing_key(name, variables[0])
     if not slash:
         name = service.default_model or name
@@ -242,15 +239,40 @@ def _row_of(
 def create_model(
     endpoint: Endpoint,
     row: Row | None,
-    learned: JsonObject | None = None,
+    learned: dict[str, Any] | None = None,
     entry: ModelEntry | None = None,
     layer: str = "table",
     like: str = "",
-) -> NativeModel:
+) -> ChatModel:
     """Create the model for an endpoint and its row of the table, of the service's list (as `layer` says) or of the
     similar model `like`."""
     profile = Profile.build(endpoint, row, endpoint.probe(), learned, entry, layer=layer, like=like)
-    return NativeModel(endpoint, profile, learned)
+    has_own_api = entry is not None and entry.api
+    needs_responses = (row or {}).get("mode") == "responses" and not has_own_api
+    if needs_responses and profile.wire != "responses":
+        # late: only the wire in use is imported
+        from swecli.llm.providers.litellm import LiteLLMResponses
+
+        return LiteLLMResponses(endpoint, profile, learned)
+    if endpoint.api == "litellm" and endpoint.provider != "azure":
+        # late: as above
+        from swecli.llm.providers.litellm import LiteLLMModel
+
+        return LiteLLMModel(endpoint, profile, learned)
+    if endpoint.api == "gemini":
+        # late: as above
+        from swecli.llm.providers.gemini import Gemini
+
+        return Gemini(endpoint, profile, learned)
+    if endpoint.api == "anthropic":
+        # late: as above
+        from swecli.llm.providers.anthropic import Anthropic
+
+        return Anthropic(endpoint, profile, learned)
+    # late: as above
+    from swecli.llm.providers.openai_wires import OpenAIModel
+
+    return OpenAIModel(endpoint, profile, learned)
 
 
 def list_services() -> Iterator[tuple[str, Service | ModelNotFound]]:

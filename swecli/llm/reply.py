@@ -6,9 +6,9 @@ import re
 import secrets
 from collections.abc import Collection
 from dataclasses import field
+from typing import Any
 
 from swecli.llm.call_arguments import parse_arguments
-from swecli.models.json_value import JsonObject
 from swecli.models.message import CallDelta, ModelChunk, ModelReply, ToolCall
 from swecli.text import join_surrogates
 from swecli.values import dataclass
@@ -50,7 +50,7 @@ class ReplyBuilder:
     def reset(self) -> None:
         """Discard all chunks: the answer starts again."""
         self._texts: dict[str, list[str]] = {"text": [], "reasoning": [], "refusal": []}
-        self._last: JsonObject = {}
+        self._last: dict[str, Any] = {}
         self._slots: list[_CallSlot] = []
 
     def add(self, chunk: ModelChunk) -> None:
@@ -66,7 +66,7 @@ class ReplyBuilder:
 
     def build(self) -> ModelReply:
         """Return the reply so far. Calls are not repaired: `malformed` has the problem of unreadable ones."""
-        texts: JsonObject = {
+        texts: dict[str, Any] = {
             name: join_surrogates("".join(pieces)) for name, pieces in self._texts.items()
         }
         # the chat templates of many local models open the thoughts: only their end is in the answer
@@ -92,8 +92,6 @@ class ReplyBuilder:
 
     def _add_call(self, delta: CallDelta) -> None:
         slot = next((slot for slot in reversed(self._slots) if slot.index == delta.index), None)
-        if slot is not None and delta.id not in ("", slot.id):  # some count from 0 in each chunk
-            slot = next((other for other in self._slots if other.id == delta.id), slot)
         if slot is None and self._slots and not (delta.id or delta.name):  # some count the pieces
             slot = self._slots[-1]
         if slot is None or not slot.accepts(delta):

@@ -10,13 +10,14 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from swecli.llm.base import ChatModel
-from swecli.llm.errors import TRIES, TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
+from swecli.llm.errors import TRIES_IF_BROKEN_OFF, TRIES_IF_EMPTY
 from swecli.models.errors import CallLost, OutputLimitReached, Unavailable, UnsupportedFeature
-from swecli.models.message import ModelChunk, ModelRequest, StopReason
+from swecli.models.message import ModelChunk, ModelRequest
 from swecli.values import dataclass
 
 LONGEST_WAIT = 60.0  # seconds
 ALL_WAITS = 120.0  # seconds
+_TRIES = 5
 _MAX_LEFT_OUT = 4  # features that one answer may be asked for without
 _FIRST_WAIT = 1.0
 
@@ -37,7 +38,7 @@ async def stream_with_retry(
     model: ChatModel,
     request: ModelRequest,
     *,
-    attempts: int = TRIES,
+    attempts: int = _TRIES,
     jitter: Callable[[], float] = random.random,
     pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncGenerator[ModelChunk | Retry]:
@@ -69,23 +70,25 @@ class _Received:
 
     def __init__(self) -> None:
         self.has_content = False
+        self._has_stopped = False
         self._has_call = False
-        self._stop: StopReason | None = None
+        self._announces_call = False
         self._text = ""
 
     def add(self, chunk: ModelChunk) -> None:
-        self._has_call = self._has_call or chunk.call is not None
         self.has_content = self.has_content or bool(chunk.text or chunk.reasoning or chunk.call)
-        self._stop = chunk.stop or self._stop
+        self._has_stopped = self._has_stopped or chunk.stop is not None
+        self._has_call = self._has_call or chunk.call is not None
+        self._announces_call = chunk.stop == "tool_calls"
         self._text += chunk.text
 
     def check_end(self, model: ChatModel, request: ModelRequest) -> None:
         """Raise Unavailable for an answer that was cut off, CallLost for one that was announced as a call and has none,
         not in its text either."""
-        if self._stop is None:
+        if not self._has_stopped:
             words = f"The answer of {model.name} was cut off."
             raise Unavailable(words, "Try again.", tries=TRIES_IF_BROKEN_OFF)
-        if self._has_call or self._stop != "tool_calls" or not request.tools:
+        if self._has_call or not (self._announces_call and request.tools):
             return
         if model.profile.reads_written_calls:
             # late: few servers leave calls in the text
@@ -127,19 +130,18 @@ class _Tries:
         self._attempt += 1
         if self._attempt == self._attempts:
             return None
-        reason = error.message
-        if isinstance(error, Unavailable):
-            wait = self._wait_after(error)
-            return None if wait is None else Retry(self._attempt, wait, reason, restart)
         if isinstance(error, UnsupportedFeature):
             self._features_left_out += 1
             if self._features_left_out > _MAX_LEFT_OUT:
                 return None
-        elif self._double_length():
-            reason = f"{reason} Retrying with twice the length."
-        else:
-            return None
-        return Retry(self._attempt, 0.0, reason, restart, notice=True)
+            return Retry(self._attempt, 0.0, error.message, restart, notice=True)
+        if isinstance(error, OutputLimitReached):
+            if not self._double_length():
+                return None
+            reason = f"{error.message} Retrying with twice the length."
+            return Retry(self._attempt, 0.0, reason, restart, notice=True)
+        wait = self._wait_after(error)
+        return None if wait is None else Retry(self._attempt, wait, error.message, restart)
 
     def _double_length(self) -> bool:
         """Ask for an answer of twice the length. Returns False if that was done before, the request names no length, or

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from swecli.config.model_entry import THINKING
 from swecli.models.errors import AuthFailed
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.values import dataclass
 
-Value = TypeVar("Value")
 DEMO = "demo"  # the model that needs no service
 Api = Literal["openai", "responses", "anthropic", "gemini", "litellm"]  # wire protocols
 Auth = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key"]  # the header of a key
-# how a thinking level is sent: `reasoning_effort` · on or off by `thinking.type`, a level beside it ·
-# `enable_thinking`, with a budget · OpenRouter's `reasoning` · a variable of the chat template · not at all · and the
-# wires that have one
-Dialect = Literal[
-    "effort", "switch", "enable_thinking", "reasoning", "template", "none",
-    "responses", "anthropic", "gemini", "litellm",
-]  # fmt: skip
-# all levels of thinking of all services, from the least to the most
-LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
+# how a thinking level is sent in chat completions: `reasoning_effort` · on or off by `thinking.type`, a level beside
+# it · `enable_thinking`, with a budget · OpenRouter's `reasoning` · a variable of the chat template · not at all
+Dialect = Literal["effort", "switch", "enable_thinking", "reasoning", "template", "none"]
 _AUTH_OF_API: Mapping[Api, Auth] = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _FILE = Path(__file__).with_name("services.json")
 # the closed sets of words that fields of a row take
@@ -54,25 +45,10 @@ class Service:
     families: tuple[str, ...] = ()  # parts of the names of its models, which others serve too
     dialect: Dialect = "effort"
     levels: tuple[str, ...] = ()  # of thinking, for models of which the table states none
-    # by parts of names, of which the first one counts: all levels; the fewest and the most tokens of thinking
-    model_levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    budgets: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)  # more of each chat completion
-    off: tuple[str, ...] = ()  # fields that it refuses
+    budget_families: tuple[str, ...] = ()  # the same of those that think for a number of tokens
     filler: str = ""  # thoughts, or their signature, of answers without; "" if they may be missing
-    lists: tuple[str, ...] = (
-        "/v1/models",
-        "/props",
-    )  # where its models are listed with their windows
+    lists: tuple[str, ...] = ("/v1/models",)  # where its models are listed with their windows
     make: Callable[[str, Any, Mapping[str, str]], Any] | None = None
-
-    def levels_of(self, model: str) -> Sequence[str] | None:
-        """Return all thinking levels of a model, None if they are not known."""
-        return _of_family(self.model_levels, model)
-
-    def budget_of(self, model: str) -> Sequence[int] | None:
-        """Return the fewest and the most tokens for which a model thinks, None if it takes no number of tokens."""
-        return _of_family(self.budgets, model)
 
     @property
     def local(self) -> bool:
@@ -85,28 +61,42 @@ class Service:
         return AuthFailed(f"{variable} is not set, so {model} cannot be used.", hint)
 
 
-_FIELDS = {field.name for field in fields(Service)} - {"make"}
+_FIELDS = {field.name for field in fields(Service)}
 
 
-def first_set(environ: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:
-    """Return name and value of the first variable that is set; else the first name and "", and twice "" without
-    names."""
-    for name in names:
-        value = unquoted(environ.get(name, "").strip())
-        if value:
-            return name, value
-    return names[0] if names else "", ""
+def read_service(row: Mapping[str, Any]) -> Service:
+    """Return the service of a row. Raises ValueError that names row and field."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+    }
+    name = values.get("name")
+    unknown = values.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"the service {name} has an unknown field {min(unknown)!r}")
+    for key, words in _WORDS.items():
+        if key in values and values[key] not in words:
+            raise ValueError(
+                f"the service {name} has {key} {values[key]!r}, not {' or '.join(words)}"
+            )
+    return Service(**{**_derived(values), **values, **_base_variables(values)})
 
 
-def unquoted(value: str) -> str:
-    """Return a value without the quotes around it, which some files of variables leave there."""
-    is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1].strip() if is_quoted else value
+def _derived(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that follow from others, unless the row states them."""
+    derived: dict[str, Any] = {"auth": auth_of_api(values.get("api", "openai"))}
+    derived["key_variables"] = (f"{values['name'].upper()}_API_KEY",)
+    if values.get("dialect", "effort") in ("effort", "template"):
+        derived["levels"] = ("low", "medium", "high")
+    if values.get("address"):
+        derived["domains"] = (domain_of(values["address"]),)
+    return derived
 
 
-def _of_family(by_part: Mapping[str, Value], model: str) -> Value | None:
-    """Return the value of the first part that a model's name has, None if it has none of them."""
-    return next((value for part, value in by_part.items() if part in model.lower()), None)
+def _base_variables(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of the base URL: those of the row, and the usual ones of its name."""
+    stem = values["name"].upper()
+    usual = (f"{stem}_BASE_URL", f"{stem}_API_BASE")
+    return {"base_variables": (*values.get("base_variables", ()), *usual)}
 
 
 def auth_of_api(api: Api) -> Auth:
@@ -123,35 +113,7 @@ def domain_of(address: str) -> str:
 def other_service(name: str) -> Service:
     """Return a service that only litellm knows."""
     row = {"name": name.replace("-", "_"), "address": name, "api": "litellm", "other_logins": True}
-    return service_of(row)
-
-
-def service_of(row: JsonMapping) -> Service:
-    """Return the service of a row, with what follows from its name, address and protocol unless the row states it.
-    Raises ValueError that names row and field."""
-    for name, value in row.items():
-        if name not in _FIELDS:
-            raise ValueError(f"the service {row['name']} has an unknown field {name!r}")
-        if name in _WORDS and value not in _WORDS[name]:
-            words = " or ".join(_WORDS[name])
-            raise ValueError(f"the service {row['name']} has {name} {value!r}, not {words}")
-    stem = row["name"].upper()
-    values: JsonObject = {
-        "key_variables": [f"{stem}_API_KEY"],
-        "auth": auth_of_api(row.get("api", "openai")),
-        "domains": [domain_of(row["address"])],
-    }
-    if row.get("dialect", "effort") in ("effort", "template"):
-        values["levels"] = ["low", "medium", "high"]
-    values |= row
-    values["base_variables"] = [
-        *row.get("base_variables", ()),
-        f"{stem}_BASE_URL",
-        f"{stem}_API_BASE",
-    ]
-    for key, value in values.items():
-        values[key] = tuple(value) if isinstance(value, list) else value
-    return Service(**values)
+    return read_service(row)
 
 
 def service_at(address: str) -> Service | None:
@@ -175,7 +137,7 @@ def is_of_service(address: str) -> bool:
 
 
 _DOCUMENT = json.loads(_FILE.read_bytes())
-_ALL = tuple(service_of(row) for row in _DOCUMENT["services"])
+_ALL = tuple(read_service(row) for row in _DOCUMENT["services"])
 LOCAL = tuple(service for service in _ALL if service.local)
 HOSTED = tuple(service for service in _ALL if not service.local)
 CLOUDS = tuple(_DOCUMENT["clouds"])

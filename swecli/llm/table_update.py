@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from swecli.config.private_files import write_file
-from swecli.llm.json_fields import number_in
 from swecli.llm.price_table import (
     TABLE_HEAD,
     Row,
@@ -18,9 +18,8 @@ from swecli.llm.price_table import (
     model_table,
 )
 from swecli.llm.public_json import fetch_object
-from swecli.llm.services import LEVELS
+from swecli.llm.thinking import LEVELS
 from swecli.models.errors import BadInput, Unavailable
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import Usage
 from swecli.values import dataclass
 
@@ -38,7 +37,12 @@ _PRICE_COLUMN = re.compile(
     r"(input_cost_per_token|output_cost_per_token|output_cost_per_reasoning_token"
     r"|cache_read_input_token_cost|cache_creation_input_token_cost)(_above_\d+k_tokens)?"
 )
-_FLAGS = (
+_COLUMNS = {
+    *_SIZE_COLUMNS,
+    "litellm_provider",
+    "mode",
+    "deprecation_date",
+    "supported_endpoints",
     "supports_function_calling",
     "supports_system_messages",
     "supports_vision",
@@ -46,17 +50,9 @@ _FLAGS = (
     "supports_reasoning",
     "supports_adaptive_thinking",
     *(f"supports_{level}_reasoning_effort" for level in LEVELS),
+    "reasoning_effort_levels",
     "thinking_on_by_default",
     "thinking_always_on",
-)
-# the other columns, and the kind of value in each
-_COLUMNS: Mapping[str, type] = {
-    "litellm_provider": str,
-    "mode": str,
-    "deprecation_date": str,
-    "supported_endpoints": list,
-    "reasoning_effort_levels": list,
-    **dict.fromkeys(_FLAGS, bool),
 }
 
 
@@ -97,12 +93,12 @@ def update_table(environ: Mapping[str, str]) -> TableUpdate:
         changed=tuple(
             name
             for name in rows
-            if name in previous and _has_other_figures(rows[name], previous[name])
+            if name in previous and _figures(rows[name]) != _figures(previous[name])
         ),
     )
 
 
-def read_rows(litellm_table: JsonMapping) -> dict[str, JsonObject]:
+def read_rows(litellm_table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what the program reads of litellm's table: the rows of chat models by name, sorted, with the columns that
     mean something here. Prices and sizes that are none are left out: a negative price would lower what is counted.
     Another name of a model (`alias_of`) has that model's row."""
@@ -110,14 +106,10 @@ def read_rows(litellm_table: JsonMapping) -> dict[str, JsonObject]:
     for name, row in sorted(litellm_table.items()):
         if isinstance(row, dict) and "alias_of" in row:
             row = litellm_table.get(str(row["alias_of"]))
-        if name.isprintable() and is_row(row) and row.get("mode") in _CHAT:
-            rows[name] = own_columns({**row, **dict(_prices_by_size(row))})
+        if is_row(row) and row.get("mode") in _CHAT:
+            columns = {**row, **dict(_prices_by_size(row))}
+            rows[name] = {key: value for key, value in columns.items() if _is_column(key, value)}
     return rows
-
-
-def own_columns(row: Row) -> JsonObject:
-    """Return the columns of a row that mean something here, without prices and sizes that are none."""
-    return {key: value for key, value in row.items() if _is_column(key, value)}
 
 
 def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[str] = ()) -> str:
@@ -130,19 +122,19 @@ def table_text(rows: Mapping[str, Row], *, source: str, providers: Collection[st
     return text
 
 
-def _to_lines(fields: JsonMapping) -> str:
+def _to_lines(fields: Mapping[str, Any]) -> str:
     """Return the inside of a JSON object, one field to a line."""
     return ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
 
 
 def _is_column(key: str, value: Any) -> bool:
     """Return whether a column of litellm's table is one of ours, and its value one that can be true."""
-    number = number_in({key: value}, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if _PRICE_COLUMN.fullmatch(key):
-        return number is not None
+        return is_number and math.isfinite(value) and value >= 0
     if key in _SIZE_COLUMNS:
-        return bool(number)
-    return key in _COLUMNS and isinstance(value, _COLUMNS[key])
+        return is_number and math.isfinite(value) and value > 0
+    return key in _COLUMNS
 
 
 def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
@@ -154,13 +146,6 @@ def _prices_by_size(row: Row) -> Iterator[tuple[str, Any]]:
             case {"range": [int() | float() as start, *_]}:
                 suffix = f"_above_{int(start) // 1000}k_tokens" if start else ""
                 yield from ((key + suffix, value) for key, value in tier.items())
-
-
-def _has_other_figures(row: Row, other: Row) -> bool:
-    """Return whether a person would see a difference between two rows of a model."""
-    if row == other:  # as most are; figures take thirty times as long
-        return False
-    return _figures(row) != _figures(other)
 
 
 def _figures(row: Row) -> tuple[Any, ...]:

@@ -1,18 +1,32 @@
-"""Which of a model's thinking levels is asked for, and how each service is told."""
+"""Which of a model's thinking levels is asked for, and how chat completions say it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from swecli.llm.profile import Profile
-from swecli.llm.services import LEVELS, Dialect
-from swecli.models.json_value import JsonMapping, JsonObject
+from swecli.config.model_entry import THINKING
+from swecli.llm.services import Dialect
 
-_MIN_BUDGET = 1_024  # tokens; Anthropic refuses fewer
-_BUDGETS = {"low": 4_096, "medium": 10_000, "high": 24_000}
-# Google's own numbers for the levels, for models that take a number of tokens; above them it is the model's most
-_BUDGETS_OF_GEMINI = {"off": 0, "low": 1_024, "medium": 8_192, "high": 24_576}
+# all levels of all services, from the least to the most
+LEVELS = ("none", "minimal", *(word for word in THINKING if word != "off"))
 _TOKENS_OF_LOW, _TOKENS_OF_MEDIUM = 2_048, 8_192  # up to which a number of tokens is that level
+
+
+def levels_in(row: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
+    """Return the levels that a row of the table states, in order: a list, or the usual ones of the service with those
+    that it adds or takes away. What is no level is left out: the table may be of tomorrow."""
+    stated = row.get("reasoning_effort_levels")
+    if isinstance(stated, list):
+        return tuple(level for level in LEVELS if level in stated)
+    levels = set(usual)
+    for level in LEVELS:
+        supported = row.get(f"supports_{level}_reasoning_effort")
+        if supported is True:
+            levels.add(level)
+        elif supported is False:
+            levels.discard(level)
+    return tuple(level for level in LEVELS if level in levels)
 
 
 def nearest_level(levels: Sequence[str], requested: str) -> str:
@@ -31,78 +45,41 @@ def nearest_level(levels: Sequence[str], requested: str) -> str:
     return lower[-1] if lower else next(iter(thinking), "")
 
 
-def thinking_fields(dialect: Dialect, profile: Profile, requested: str, limit: int) -> JsonObject:
-    """Return the fields of a request that ask for a level, in a dialect; {} if nothing can be sent. `limit` is the
-    longest answer in tokens."""
-    if not profile.may_think:
-        return {}
-    level = nearest_level(profile.levels, requested)
+def chat_fields(
+    dialect: Dialect, levels: Sequence[str], requested: str, *, can_be_off: bool
+) -> dict[str, Any]:
+    """Return the fields of a chat completion for a level, in the service's dialect; {} if nothing can be sent. With
+    `can_be_off` a service's switch works beside the levels."""
+    level = nearest_level(levels, requested)
     is_off = requested == "off"
-    tokens = int(requested) if requested.isdecimal() else None
     effort = {"reasoning_effort": level} if level else {}
     match dialect:
         case "none":
             return {}
         case "effort":
             return effort
-        case "litellm":  # it refuses the field for models that it does not know to think
-            return effort if profile.thinking != "none" else {}
         case "switch":
-            has_level_for_off = profile.states_levels or not is_off
-            if effort and has_level_for_off:
+            if effort and not (is_off and can_be_off):
                 return effort
             return {"thinking": {"type": "disabled" if is_off else "enabled"}}
         case "enable_thinking":
-            budget = {"thinking_budget": tokens} if tokens is not None else {}
+            budget = {"thinking_budget": int(requested)} if requested.isdecimal() else {}
             return {"enable_thinking": not is_off, **budget}
         case "reasoning":
-            if tokens is not None:
-                return {"reasoning": {"max_tokens": tokens}}
-            return {"reasoning": {"effort": level}} if level else {}
-        case "responses":
+            if requested.isdecimal():
+                return {"reasoning": {"max_tokens": int(requested)}}
             return {"reasoning": {"effort": level}} if level else {}
         case "template":
             switch = {"chat_template_kwargs": {"enable_thinking": not is_off}}
             return switch if is_off else {**switch, **effort}
-        case "gemini":
-            config: JsonObject = {"thinkingLevel": level} if level else {}
-            if profile.budget_limits:
-                fewest, most = profile.budget_limits
-                wanted = _budget(_BUDGETS_OF_GEMINI, requested, most)
-                config = {"thinkingBudget": min(max(wanted, fewest), most)}
-            return {"generationConfig": {"thinkingConfig": config}} if config else {}
-        case "anthropic":
-            return _of_anthropic(profile, requested, limit)
 
 
-def _of_anthropic(profile: Profile, requested: str, limit: int) -> JsonObject:
-    """Return the fields for Anthropic; a token budget only for models without adaptive thinking."""
-    if requested == "off" and profile.thinking != "always":
-        return {"thinking": {"type": "disabled"}} if profile.thinks_unasked else {}
-    if profile.thinking == "budget" and limit <= _MIN_BUDGET:
-        return {}
-    if profile.thinking == "budget":
-        budget = min(_budget(_BUDGETS, requested, limit), limit - _MIN_BUDGET)
-        return {"thinking": {"type": "enabled", "budget_tokens": max(_MIN_BUDGET, budget)}}
-    # else the newest models leave their thoughts out
-    fields: JsonObject = {"thinking": {"type": "adaptive", "display": "summarized"}}
-    thinking_levels = [level for level in profile.levels if level != "none"]
-    if effort := nearest_level(thinking_levels, requested):
-        fields["output_config"] = {"effort": effort}
-    return fields
-
-
-def _budget(budgets: Mapping[str, int], requested: str, largest: int) -> int:
-    """Return the tokens that a word or a number stands for."""
-    return int(requested) if requested.isdecimal() else budgets.get(requested, largest)
-
-
-def in_words(fields: JsonMapping) -> str:
+def in_words(fields: Mapping[str, Any]) -> str:
     """Return what is sent, for a person: `thinking.type = adaptive, output_config.effort = high`; "" for nothing."""
     return ", ".join(f"{path} = {value}" for path, value in _paths(fields, ""))
 
 
-def _paths(fields: JsonMapping, prefix: str) -> list[tuple[str, str]]:
+def _paths(fields: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
     paths: list[tuple[str, str]] = []
     for name, value in fields.items():
         if isinstance(value, Mapping):

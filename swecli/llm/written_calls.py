@@ -16,7 +16,6 @@ from typing import Any
 
 from swecli.llm.call_arguments import parse_arguments
 from swecli.models.api_message import calls_of
-from swecli.models.json_value import JsonObject
 from swecli.models.message import ApiMessage, ModelReply, ModelRequest, ToolCall, ToolSpec
 
 _ID_PREFIX = "written_"  # of the id of a call that was taken from a text
@@ -117,7 +116,7 @@ def _read_tagged(text: str, tools: Sequence[ToolSpec]) -> tuple[str, Any] | None
     return match["name"], arguments
 
 
-def _typed(value: str, schema: JsonObject) -> Any:
+def _typed(value: str, schema: dict[str, Any]) -> Any:
     """Return the value of a tag as its parameter's type."""
     if schema.get("type") == "string":
         return value

@@ -28,7 +28,6 @@ class Blocks(TypedDict):
 
     origin: str  # the model
     prefix: str  # hash of the messages before it
-    answer: NotRequired[str]  # the same of its text and calls, of which the content is another form
     content: list[JsonObject]
 
 

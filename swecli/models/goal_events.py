@@ -40,9 +40,9 @@ _ENDS = {
 class GoalChecked(Event):
     """The command of a goal was run after `turn` of at most `turns` turns, 0: before the first one.
 
-    `line` says what failed: the line of its output that a person would quote; "" if it passed. `files` are those
-    that the turn changed, `cost` is in US dollars, of all turns so far, None if unknown. `has_flapped`: it passed,
-    and failed when it was run once more. `is_confined`: it may have failed because of the sandbox.
+    `line` says what failed: the last line of its output; "" if it passed. `files` are those that the turn changed,
+    `cost` is in US dollars, of all turns so far, None if unknown. `has_flapped`: it passed, and failed when it was run
+    once more. `is_confined`: it may have failed because of the sandbox.
     """
 
     turn: int

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 Json = Any  # type: ignore[explicit-any]
 JsonObject = dict[str, Any]  # type: ignore[explicit-any]
-JsonMapping = Mapping[str, Any]  # type: ignore[explicit-any]  # one that is only read
 
 
 def dumps(value: Json, indent: int | None = None) -> str:

@@ -7,15 +7,13 @@ from swecli.models.money import format_dollars
 from swecli.values import dataclass
 
 _MAX_PARTS = 4  # changes that one line names
-_MAX_QUOTED = 40  # characters of the user's words before what was learned from them
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookUpdated(Event):
-    """What was learned from turn `interaction`, whose `query` are the user's words, of the session `elsewhere` if that
-    is not "": the delta with `delta_id` ("": none) and a model's answer of `tokens` (0: none was asked). `lines`
-    describe the changes for the user, `answer` all that the model said; the strategies in `waiting` need the user's
-    approval."""
+    """What was learned from turn `interaction`, of the session `elsewhere` if that is not "": the delta with `delta_id`
+    ("": none) and a model's answer of `tokens` (0: none was asked). `lines` describe the changes for the user, `answer`
+    all that the model said; the strategies in `waiting` need the user's approval."""
 
     interaction: int
     delta_id: str
@@ -29,7 +27,6 @@ class PlaybookUpdated(Event):
     waiting: tuple[str, ...] = ()
     elsewhere: str = ""
     answer: tuple[str, ...] = ()
-    query: str = ""
 
     def describe(self, review: str = "swecli playbook review") -> str:
         """Return one line, with the command `review` if something waits for it; "" if nothing changed, whatever was
@@ -45,15 +42,14 @@ class PlaybookUpdated(Event):
                 *parts[:_MAX_PARTS],
                 f"{unnamed} more ({review.replace('review', 'list --log')})",
             ]
-        has_turn = self.interaction > 0
-        turn = [_format_turn(self.interaction, self.query, self.elsewhere)] if has_turn else []
+        turn = [_format_turn(self.interaction, self.elsewhere)] if self.interaction else []
         return ": ".join([*turn, " · ".join([*parts, *_format_cost(self.cost)])])
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionFailed(Event):
-    """Reflection on a turn, whose `query` are the user's words, of the session `elsewhere` if that is not "", failed.
-    If `kept`, it will be retried; with `paused`, no model was asked, and the event is emitted once for each reason."""
+    """Reflection on a turn, of the session `elsewhere` if that is not "", failed. If `kept`, it will be retried; with
+    `paused`, no model was asked, and the event is emitted once for each reason."""
 
     interaction: int
     reason: str
@@ -61,13 +57,12 @@ class ReflectionFailed(Event):
     paused: bool = False
     cost: float | None = 0.0
     elsewhere: str = ""
-    query: str = ""
 
     def describe(self) -> str:
         if self.paused:
             return f"learning paused: {self.reason}"
         outlook = "will retry later" if self.kept else "will not be retried"
-        turn = _format_turn(self.interaction, self.query, self.elsewhere)
+        turn = _format_turn(self.interaction, self.elsewhere)
         parts = [f"could not learn from {turn}: {self.reason}", outlook, *_format_cost(self.cost)]
         return " · ".join(parts)
 
@@ -80,17 +75,8 @@ def _format_waiting(names: tuple[str, ...], review: str) -> tuple[str, ...]:
     return (f"{', '.join(names)} {'waits' if len(names) == 1 else 'wait'} ({review})",)
 
 
-def _format_turn(interaction: int, query: str, elsewhere: str) -> str:
-    turn = quote_words(query) if query else f"T{interaction}"
-    return f"{turn} of {elsewhere}" if elsewhere else turn
-
-
-def quote_words(query: str) -> str:
-    """Return the beginning of the user's words, on one line in quotation marks."""
-    words = " ".join(query.split())
-    if len(words) > _MAX_QUOTED:
-        words = f"{words[: _MAX_QUOTED - 1].rstrip()}…"
-    return f'"{words}"'
+def _format_turn(interaction: int, elsewhere: str) -> str:
+    return f"T{interaction} of {elsewhere}" if elsewhere else f"T{interaction}"
 
 
 def _format_cost(cost: float | None) -> tuple[str, ...]:

@@ -94,17 +94,6 @@ class Session:
         """The title, or the beginning of the id."""
         return self.title or self.id[:13]
 
-    @property
-    def first_sent(self) -> int:
-        """The first interaction of the window that the next request has; `interactions` + 1: none. A cache that has
-        expired, or a long conversation, may move it further."""
-        epoch = self.context.epoch
-        if epoch is None:
-            return self.window.first_kept(self.interactions, self.window_start)
-        if epoch.spec == str(self.window):
-            return epoch.first
-        return self.window.first_kept(self.interactions, epoch.first)  # set since the last request
-
     def resolve_turn(self, text: str) -> int:
         """Parse the number of a turn of this session; "" is the last one. Raises BadInput if it does not exist."""
         number = parse_turn(text) if text else self.interactions

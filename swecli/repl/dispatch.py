@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from swecli.models.errors import BadInput, BusyElsewhere, SwecliError, UsageError
+from swecli.models.errors import BusyElsewhere, SwecliError, UsageError
 from swecli.models.typed_line import ParsedLine, parse_line
 from swecli.repl.background import Background, retrieve
 from swecli.repl.input.dumb_prompt import DumbPrompt
@@ -40,16 +40,15 @@ async def _wait_with_timer(
     await asyncio.shield(future)
 
 
-def find_excess(text: str) -> BadInput | None:
-    """Return why a text is too long for any request, None if it is not."""
+def find_excess(text: str) -> SwecliError | None:
+    """Return why a text is too long for any request, None if it is not. It is said before the text is stored, since
+    nothing can be taken out of it."""
     # late: loaded after the prompt is shown
-    from swecli.context.budget import require_sendable
+    from swecli.context.budget import MAX_CHARACTERS, long_query
 
-    try:
-        require_sendable(text)
-    except BadInput as error:
-        return error
-    return None
+    if len(text) <= MAX_CHARACTERS:
+        return None
+    return long_query(f"{len(text):,} characters", f"{MAX_CHARACTERS:,}")
 
 
 class Dispatcher:

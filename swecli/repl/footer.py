@@ -272,4 +272,8 @@ def _count_sent_turns(session: Session | None) -> int:
     """Return the number of completed interactions that the next request contains verbatim."""
     if session is None:
         return 0
-    return session.interactions - session.first_sent + 1
+    if session.context.epoch is not None:
+        first = session.context.epoch.first
+    else:
+        first = session.window.first_kept(session.interactions, session.window_start)
+    return session.interactions - first + 1

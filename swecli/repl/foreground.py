@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
 import termios
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from swecli.models.errors import BadInput
-from swecli.repl.background import retrieve
 from swecli.tools.environment import foreground_environment
 from swecli.tools.shell import shell_program
 from swecli.tools.user_shell import UserShell
 
-_GRACE = 2.0  # seconds that a program gets to end, as a command of the model gets at its limit
-_LOOK = 0.02  # seconds between two looks whether it has ended
-Result = TypeVar("Result")
-Started = Callable[["subprocess.Popen[bytes]"], None]  # gets the program when it runs
 
-
-async def wait_for_program(work: Callable[[Started], Result]) -> Result:
-    """Run `work` in a thread, which starts a program in the terminal, passes it to its argument and waits for it.
-    Cancelling ends the program, by force if it does not end in time. Raises what `work` raises."""
-    programs: list[subprocess.Popen[bytes]] = []
-    running = asyncio.ensure_future(asyncio.to_thread(work, programs.append))
-    running.add_done_callback(retrieve)
-    try:
-        return await asyncio.shield(running)
-    finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if running.done():
-                break
-            for program in programs:
-                _signal(program, number)
-            await asyncio.wait([running], timeout=_GRACE)
-
-
-def run_in_foreground(
-    command: str, folder: Path, environ: Mapping[str, str], started: Started
-) -> int:
+def run_in_foreground(command: str, folder: Path, environ: Mapping[str, str]) -> int:
     """Run a command line in the user's shell and return its exit code. It has the terminal, and gets its signals alone;
     one that is stopped is ended. Call it in a thread. Raises BadInput if it cannot be started."""
     shell = UserShell.find(environ, folder, shell_program())
@@ -60,7 +32,6 @@ def run_in_foreground(
         )
     except (OSError, ValueError) as error:
         raise BadInput(f"The command could not be started: {error}.") from error
-    started(process)
     # a process in the background may not move the terminal, unless it does not hear that
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:
@@ -77,33 +48,14 @@ def run_in_foreground(
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
     """Return the exit code, that of a shell for one that a signal has ended."""
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    if os.WIFSTOPPED(status):
+    while True:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            break
         # Ctrl+Z: there is no shell here in which it could be continued
-        status = _end(process)
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(status)
     process.returncode = code
     return code if code >= 0 else 128 - code
-
-
-def _end(process: subprocess.Popen[bytes]) -> int:
-    """End a program that is stopped, by force if it does not end in time, and return its status."""
-    _signal(process, signal.SIGTERM)
-    kill_at = time.monotonic() + _GRACE
-    while time.monotonic() < kill_at:
-        pid, status = os.waitpid(process.pid, os.WNOHANG)
-        if pid:
-            return status
-        time.sleep(_LOOK)
-    _signal(process, signal.SIGKILL)
-    return os.waitpid(process.pid, 0)[1]
-
-
-def _signal(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Send a signal to a program, and to its group if it has one of its own; one that is stopped continues."""
-    with suppress(OSError):
-        if os.getpgid(program.pid) == program.pid:
-            os.killpg(program.pid, number)
-            os.killpg(program.pid, signal.SIGCONT)
-        else:
-            os.kill(program.pid, number)

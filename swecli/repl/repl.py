@@ -7,18 +7,16 @@ import shlex
 import signal
 import sys
 import textwrap
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
-from prompt_toolkit.utils import get_cwidth
 
 from swecli import __version__
 from swecli.config.own_command import own_command
-from swecli.ending_signals import EndingSignals
 from swecli.models.counts import pluralize
 from swecli.models.errors import SwecliError
 from swecli.repl.background import CLOSE_TIMEOUT, Background, run_in_thread
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 _MAX_SESSIONS = 1_000  # among which a title is looked up
 # seconds until a thread that imports gives way to a key; Python's default is 0.005
 _SWITCH_INTERVAL = 0.001
-_QUIET_SECONDS = 0.3  # seconds after which a person wonders whether anything happens
 
 
 class REPL(Program):
@@ -57,8 +54,6 @@ class REPL(Program):
     ) -> None:
         self.start = start
         self._code = 0
-        self._is_closing = False
-        self._waiting: asyncio.Task[None] | None = None  # what the end waits for, if it need not
         self._loading: asyncio.Task[None] | None = None
         self._job_watcher: asyncio.Task[None] | None = None
         settings = start.settings
@@ -103,8 +98,8 @@ class REPL(Program):
         loop.set_exception_handler(
             lambda _, context: self.report(context.get("exception") or context["message"])
         )
-        self._signals = EndingSignals(self._end_by_signal)
-        self._signals.listen((signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.quit, 128 + number)
         width, _ = self.prompt.size
         self.prompt.write(_banner(self.start, self.prompt.keys, self.prompt.color, width))
         working = loop.create_task(self._dispatcher.run())
@@ -122,30 +117,8 @@ class REPL(Program):
             await self._close()
         return self._code
 
-    def _end_by_signal(self, number: int) -> None:
-        """Quit; if the program is quitting already, wait for nothing that can be left out."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-        if not self._is_closing:
-            self.prompt.keep_draft()
-            self.quit(128 + number)
-
-    async def _wait_at_end(self, work: Coroutine[Any, Any, None], label: str) -> None:
-        """Await work that a signal cuts short. If it takes long, a line says what is waited for."""
-        self._waiting = asyncio.ensure_future(work)
-        done, _ = await asyncio.wait([self._waiting], timeout=_QUIET_SECONDS)
-        if not done:
-            with suppress(OSError):  # the terminal may be closed
-                self.prompt.write(f"{label} · Ctrl+C skips that\n")
-            await asyncio.wait([self._waiting])
-        if not self._waiting.cancelled():
-            self._waiting.result()
-        self._waiting = None
-
     async def _close(self) -> None:
-        self._is_closing = True
-        self._signals.listen([signal.SIGINT])  # the prompt, which has taken Ctrl+C, is closed
-        await self._wait_at_end(self._dispatcher.close(), "Storing your line")
+        await self._dispatcher.close()
         if self.footer.command is not None:
             await self.footer.command.close()
         await self._background.cancel(timeout=CLOSE_TIMEOUT)
@@ -158,8 +131,7 @@ class REPL(Program):
             self._startup.close()
         else:
             if self.agent.toolkit.hooks is not None:
-                work = self.agent.toolkit.hooks.end_session("prompt_input_exit")
-                await self._wait_at_end(work, "Running the hooks at the session's end")
+                await self.agent.toolkit.hooks.end_session("prompt_input_exit")
             ended_jobs = await self.agent.ctx.commands.jobs.close()
             session = self.session_manager.current_session
             farewell = self._farewell(session) if session is not None else ""
@@ -178,22 +150,9 @@ class REPL(Program):
             sys.argv[0], self._started_in, self.start.environ.get("PATH"), anywhere=is_tutorial
         )
         if is_tutorial:
-            return self._name_command("For work of your own, in your project:", command)
+            return f"for work of your own, in your project: {command}"
         flags = shlex.join(self._session_flags(session))
-        line = f"{command} {flags} continues this session"
-        if self._fits(line):
-            return line
-        return self._name_command("To continue this session:", f"{command} {flags}")
-
-    def _name_command(self, purpose: str, command: str) -> str:
-        """Return a line that ends with a command, which gets a line of its own where the window is too narrow: broken
-        in two it could not be copied."""
-        line = f"{purpose} {command}"
-        return line if self._fits(line) else f"{purpose}\n{command}"
-
-    def _fits(self, line: str) -> bool:
-        columns, _ = self.prompt.size
-        return get_cwidth(line) <= columns
+        return f"{command} {flags} continues this session"
 
     def _session_flags(self, session: Session) -> list[str]:
         """Return the flags that select a session, by its title if it has one that no other has, and with them the model
@@ -324,7 +283,6 @@ class REPL(Program):
 
     def quit(self, code: int = 0) -> None:
         self._code = self._code or code
-        self.queue.hold()  # what it waits for is ended, and nothing follows it
         self.prompt.end()
 
     def unfold(self) -> None:

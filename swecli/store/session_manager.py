@@ -496,20 +496,6 @@ class SessionManager:
         with self.database.read() as db:
             return Reader(db).session(self.session.id, self.session.interactions)
 
-    def query_of(self, number: int) -> str:
-        """Return the user's words of a turn of the session, "" if they are not stored."""
-        query = self._loaded_query(number)
-        if not query:
-            self.load_back_to(number)
-            query = self._loaded_query(number)
-        return query
-
-    def _loaded_query(self, number: int) -> str:
-        for message in self.session.messages:
-            if message.is_query and message.interaction == number:
-                return message.content
-        return ""
-
     def load_back_to(self, interaction: int) -> None:
         """Load the interactions from that number on into `current_session.messages`."""
         with self.database.read() as db:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 from swecli.models.changed_files import Changer
 from swecli.models.session import UndonePiece
@@ -33,17 +33,11 @@ class FileChange:
     made_by: int = 0  # the undo that made it, 0 for a turn
 
 
-# What no undo takes back. Of git: that there is a repository, the commit of HEAD and the branch, whose changes have no
-# name, and by name the commit of a reference, the index's entry of a file, the values of a setting (of a secret one
-# their digest), the branch of a linked work tree, and size and time of a file that git keeps (`hooks/pre-commit`). And
-# by name: a file that is ignored, and one that was written while a background command ran, whose number is the value
-# after. In a copy of a session also the path of each file that a copied turn changed; the value before is the session
-# that has its contents.
-GitKind = Literal[
-    "repository", "head", "branch", "ref", "index", "setting", "secret", "worktree", "gitfile"
-]
-LastingKind = Literal[GitKind, "ignored", "job", "copied"]
-GIT_KINDS: frozenset[LastingKind] = frozenset(get_args(GitKind))
+# What no undo takes back. Of git: the commit of HEAD and the branch, whose changes have no name, and by name the commit
+# of a reference and the index's entry of a file. And by name: a file that is ignored, and one that was written while a
+# background command ran, whose number is the value after. In a copy of a session also the path of each file that a
+# copied turn changed; the value before is the session that has its contents.
+LastingKind = Literal["head", "branch", "ref", "index", "ignored", "job", "copied"]
 
 
 @dataclass(frozen=True, slots=True)

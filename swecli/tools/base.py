@@ -404,8 +404,6 @@ class Tool:
     offer: Offer = Offer()
     # of its parameters; None: what `params` says
     schema: JsonObject | None = None
-    # what stands before the subject of a call of which no plan could be made: "Edit"; "": its name
-    verb: str = ""
 
     def spec(self) -> ToolSpec:
         """Return the specification that is sent to the model, the same bytes in every run."""
@@ -421,8 +419,6 @@ def tool(
     params: type[OwnParams],
     plan: Callable[[OwnParams, ToolContext], OwnPlan],
     offer: Offer | None = None,
-    *,
-    verb: str = "",
 ) -> Callable[[Callable[[OwnParams, ToolContext, OwnPlan], Awaitable[ToolResult]]], Tool]:
     """Return a decorator that makes a function a `Tool`, named like it without a leading underscore and described by
     the .md file of that name. The function gets what `plan` returned."""
@@ -431,6 +427,6 @@ def tool(
         name = run.__name__.removeprefix("_")
         file = Path(inspect.getfile(run)).with_name(f"{name}.md")
         description = file.read_text(encoding="utf-8").strip()
-        return Tool(name, description, params, kind, run, plan, offer or Offer(), verb=verb)
+        return Tool(name, description, params, kind, run, plan, offer or Offer())
 
     return declare

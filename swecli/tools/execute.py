@@ -39,7 +39,7 @@ _CANCELLED = "Cancelled by the user before it ran. Nothing was done."
 _EFFECTS = "Effects may exist: check before repeating it."
 _ERROR_LENGTH = 1000
 # parameters that say what a call is about, of tools of ours and of others
-_SUBJECTS = ("path", "command", "pattern", "url", "query", "title", "name")
+_SUBJECTS = ("path", "command", "pattern", "call_id", "url", "query", "title", "name")
 _MAX_CHANGED = 10  # files named after a command; more are only counted
 
 
@@ -97,8 +97,7 @@ async def execute(
         raise
     except Exception as error:  # noqa: BLE001  the boundary: a bug of a tool becomes a result that model and user see
         cause = _find_cause(error, ctx)
-        summary = summary_without_plan(call, registry.get(call.name))
-        return _store(call, _exception_result(call.name, cause)), summary
+        return _store(call, _exception_result(call.name, cause)), summary_without_plan(call)
     summary = one_line(planned.plan.summary)
     refusal = await _check_permission(planned, verdict, permissions, ask, hooks)
     if planned.plan.unattended is not None and call.decision == "headless":
@@ -506,13 +505,10 @@ def _find_cause(error: Exception, ctx: ToolContext) -> Exception:
     return error
 
 
-def summary_without_plan(call: ToolCall, tool: Tool | None) -> str:
-    """Return one line on a call of which no plan is known: what the tool does, and what it is about. `tool` is None if
-    there is none of that name."""
-    verb = tool.verb if tool else ""
-    values = (call.parameters.get(name) for name in _SUBJECTS)
-    about = next((value for value in values if isinstance(value, str) and value), "")
-    return one_line(f"{verb or call.name or '(no name)'} {about}".rstrip())
+def summary_without_plan(call: ToolCall) -> str:
+    """Return one line on a call of which no plan is known: its tool, and what it is about."""
+    about = next((value for name in _SUBJECTS if (value := call.parameters.get(name))), "")
+    return one_line(f"{call.name or '(no name)'} {about}")
 
 
 def interrupted_text(reason: str, output: str) -> str:

@@ -21,7 +21,6 @@ from swecli.descendants import count_switches
 from swecli.models.errors import BadInput
 from swecli.regular_files import read_regular
 from swecli.tools.environment import child_environment, own_environment
-from swecli.tools.git_folder import find_common_folder, read_own_files, read_work_trees
 from swecli.tools.own_programs import find_program
 from swecli.values import dataclass
 
@@ -212,8 +211,6 @@ def _find_operation(folder: Path) -> str:
 class RepositoryMemory:
     """What a repository holds besides the files of its work tree. Empty if there is no repository."""
 
-    exists: bool = False
-    folder: str = ""  # the path of git's own, which all its work trees share
     # the id of the present commit, "" before the first one
     head: str = ""
     # its branch, `refs/heads/main`, "" for a detached commit and before the first one
@@ -224,13 +221,6 @@ class RepositoryMemory:
     index: Mapping[str, str] = field(default_factory=dict)
     # of the index file, () if it is not known: one with the same stamp is not read again
     index_stamp: tuple[int, ...] = ()
-    # its own settings: the values of a key, each on a line. They may be secrets
-    settings: Mapping[str, str] = field(default_factory=dict)
-    settings_stamp: tuple[int, ...] = ()  # as that of the index
-    # linked work trees: the branch or commit, by absolute path
-    work_trees: Mapping[str, str] = field(default_factory=dict)
-    # hooks and the like: size and time, by the path in git's folder
-    own_files: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_memory(
@@ -238,9 +228,8 @@ def read_memory(
     environ: Mapping[str, str] | None = None,
     before: RepositoryMemory | None = None,
 ) -> RepositoryMemory | None:
-    """Return what the folder's repository holds besides files; None if git cannot read it. The index and the settings
-    are taken from `before` if their files have not changed since. What is read starts no program: neither files nor
-    filters take part."""
+    """Return what the folder's repository holds besides files; None if git cannot read it. The index is taken from
+    `before` if its file has not changed since. What is read starts no program: neither files nor filters take part."""
     root = project_root(folder)
     if not os.path.lexists(root / ".git"):
         return RepositoryMemory()
@@ -255,30 +244,11 @@ def read_memory(
         if not branch:
             with suppress(GitFailed):  # there is no commit yet
                 head = ask("rev-parse", "--verify", "--quiet", "HEAD").strip()
-        common = find_common_folder(Path(_git_folder(root)))
-        index_stamp = _stamp(root / ".git" / "index")
-        if before is not None and index_stamp and index_stamp == before.index_stamp:
-            index = before.index
-        else:
-            index = _parse_index(ask("ls-files", "--stage", "-z"))
-        settings_stamp = _stamp(common / "config")
-        if before is not None and settings_stamp and settings_stamp == before.settings_stamp:
-            settings = before.settings
-        else:
-            settings = _parse_settings(ask("config", "--local", "--list", "-z"))
-        return RepositoryMemory(
-            exists=True,
-            folder=str(common),
-            head=head,
-            branch=branch,
-            references=references,
-            index=index,
-            index_stamp=index_stamp,
-            settings=settings,
-            settings_stamp=settings_stamp,
-            work_trees=read_work_trees(common),
-            own_files=read_own_files(common),
-        )
+        stamp = _stamp_of_index(root)
+        if before is not None and stamp and stamp == before.index_stamp:
+            return RepositoryMemory(head, branch, references, before.index, stamp)
+        index = _parse_index(ask("ls-files", "--stage", "-z"))
+        return RepositoryMemory(head, branch, references, index, stamp)
     except (BadInput, OSError):
         return None
 
@@ -311,20 +281,10 @@ def _parse_index(output: str) -> dict[str, str]:
     return {path: entry for entry, _, path in entries}
 
 
-def _parse_settings(output: str) -> dict[str, str]:
-    """Return the entries of `config --list -z`, `key` or `key⏎value`, with the values of a key that has several."""
-    settings: dict[str, str] = {}
-    for entry in output.split("\0"):
-        key, _, value = entry.partition("\n")
-        if key:
-            settings[key] = f"{settings[key]}\n{value}" if key in settings else value
-    return settings
-
-
-def _stamp(file: Path) -> tuple[int, ...]:
-    """Return what changes when a file does; () if it changed just now, or is elsewhere."""
+def _stamp_of_index(root: Path) -> tuple[int, ...]:
+    """Return what changes when the index does; () if it changed just now, or the repository's folder is elsewhere."""
     try:
-        status = file.stat()
+        status = (root / ".git" / "index").stat()
     except OSError:
         return ()
     if time.time_ns() - status.st_mtime_ns < _SETTLED:

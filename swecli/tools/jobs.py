@@ -69,15 +69,6 @@ class Watch:
     restore: Callable[[], list[str]] = list
 
 
-@dataclass(frozen=True, slots=True)
-class JobReading:
-    """What was read of a job's output: these lines, when it had so many characters in all."""
-
-    first_line: int  # from 1
-    last_line: int | None  # inclusive; None: as many as fit
-    size: int
-
-
 @dataclass(slots=True, eq=False)
 class Job:
     """A background command, started by a turn of a session. Times are seconds of the monotonic clock, or nanoseconds
@@ -95,7 +86,7 @@ class Job:
     ended_at: float = 0.0
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
-    reading: JobReading | None = None  # what the model last read of it; None: nothing
+    size_read: int = -1  # characters of output when the model last read it; -1: never
 
     @property
     def state(self) -> str:
@@ -110,8 +101,6 @@ class Job:
         end = self.task.result()
         if end.reason == "timeout":
             return f"stopped: {excess(self.limit)} (exit code {TIMEOUT_CODE})"
-        if end.reason == "keyless":
-            return f"stopped: {end.keyless_words} (exit code {end.code})"
         return f"exit code {end.code} after {seconds}"
 
     async def look(self) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from swecli.descendants import Leftovers, Process, leftovers, list_processes, reap_group
-from swecli.tools.keyless import wait_for_keyless
 from swecli.values import dataclass
 
 _READ_SIZE = 65_536
@@ -24,28 +23,21 @@ _FINAL_OUTPUT = 0.05  # for what is in the pipe when the group was killed
 _FIRST_LOOK = 0.001  # after which it is looked whether all has ended: most has, at once
 _NEXT_LOOK = 0.01
 
-_StopReason = Literal["exit", "timeout", "stopped", "keyless"]
+_StopReason = Literal["exit", "timeout", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
     """How a program ended. `code` is the shell's (128 + n for signal n). `reason` is "stopped" if `on_output` returned
-    True, and "keyless" if it was ended because `keyless`, a program that it started or itself, waits for the keys of a
-    terminal. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
+    True. `left_running`: it left processes in the background, which were killed. `pipeline` has the codes of the
     programs of a shell's last pipeline, if they were asked for. `still_running` names the processes that it left and
     that could not be ended: another user's, for example."""
 
     code: int
     reason: _StopReason = "exit"
     left_running: bool = False
-    keyless: str = ""
     pipeline: tuple[int, ...] = ()
     still_running: tuple[str, ...] = ()
-
-    @property
-    def keyless_words(self) -> str:
-        """What `keyless` did, as words for what was stopped."""
-        return f"{self.keyless} waits for keys, and there is no terminal here"
 
 
 async def run_group(
@@ -61,7 +53,7 @@ async def run_group(
     stdin: int = asyncio.subprocess.DEVNULL,
     stderr: int | None = None,
 ) -> ProcessExit:
-    """Run a program and pass its output to `on_output` in pieces, until the program ends, waits for keys or
+    """Run a program and pass its output to `on_output` in pieces, until the program ends or
     `on_output` returns True. `errors_too` mixes in standard error, which is discarded otherwise. Kills the process
     group, and on Linux all other descendants, at the end, after `timeout` seconds (None: no limit) and on cancellation.
     It has no standard input but that of a descriptor `stdin`; a descriptor `stderr` gets its standard error instead.
@@ -106,14 +98,11 @@ async def _wait(
 ) -> ProcessExit:
     reader = asyncio.ensure_future(reading)
     exited = asyncio.ensure_future(process.wait())
-    keyless = asyncio.ensure_future(wait_for_keyless(process.pid))
     try:
-        reason = await _wait_end(reader, exited, keyless, timeout)
+        reason = await _wait_end(reader, exited, timeout)
     except asyncio.CancelledError:
         await _finish(process, exited, reader, _GRACE_ON_CANCEL, group_leftovers, has_monitor)
         raise
-    finally:
-        keyless.cancel()
     left_running = False
     if reason == "exit" and not has_monitor:
         # what a monitor waits for is killed by its end, and may still be there for a moment
@@ -125,27 +114,18 @@ async def _wait(
     code = -signal.SIGKILL if process.returncode is None else process.returncode
     exit_code = 128 - code if code < 0 else code
     return ProcessExit(
-        exit_code,
-        reason,
-        left_running,
-        keyless=keyless.result() if reason == "keyless" else "",
-        still_running=tuple(map(str, still_running)),
+        exit_code, reason, left_running, still_running=tuple(map(str, still_running))
     )
 
 
 async def _wait_end(
-    reader: asyncio.Future[bool],
-    exited: asyncio.Future[int],
-    keyless: asyncio.Future[str],
-    timeout: float | None,
+    reader: asyncio.Future[bool], exited: asyncio.Future[int], timeout: float | None
 ) -> _StopReason:
     try:
         async with asyncio.timeout(timeout):
-            ends: set[asyncio.Future[Any]] = {reader, exited, keyless}
+            ends: set[asyncio.Future[Any]] = {reader, exited}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not exited.done():
-                if keyless.done() and not reader.done():
-                    return "keyless"
                 if reader.exception() or reader.result():
                     return "stopped"
                 await asyncio.wait({exited})  # it closed its output and is still running

@@ -16,11 +16,10 @@ from swecli.store.session_manager import SessionManager
 from swecli.store.undo_records import FileChange, LastingChange, OpenStep, UndoStep
 from swecli.tools.base import lost_workspace
 from swecli.tools.jobs import Jobs
-from swecli.undo.lasting import find_committed, find_standing, join_names, name_running
+from swecli.undo.lasting import Standing, find_committed, find_standing, join_names, name_running
 from swecli.undo.pieces import PiecePlan, PiecePlanner
 from swecli.undo.recorder import ChangeRecorder
 from swecli.undo.restore import Restored, RestorePlan, plan_restore, restore_files
-from swecli.undo.standing import Standing
 from swecli.undo.turn_files import TurnFiles, versions_folder
 from swecli.undo.versions import FileVersions
 from swecli.values import dataclass
@@ -335,7 +334,11 @@ class TurnHistory:
 
     def query(self, number: int) -> str:
         """Return the query of a turn, "" if it is not stored."""
-        return self._sessions.query_of(number)
+        self._sessions.load_back_to(number)
+        for message in self._sessions.session.messages:
+            if message.is_query and message.interaction == number:
+                return message.content
+        return ""
 
     def goal_turns(self) -> tuple[int, int] | None:
         """Return the numbers of the first and the last turn of the session's newest goal, None if it has none."""

@@ -12,11 +12,10 @@ from pathlib import Path
 from swecli.config.paths import project_root
 from swecli.file_names import relative_name, write_name
 from swecli.models.errors import BadInput
-from swecli.store.undo_records import GIT_KINDS, LastingChange, LastingKind
+from swecli.store.undo_records import LastingChange, LastingKind
 from swecli.tools.git import RepositoryMemory, read_memory, run_git
 from swecli.tools.jobs import Job
-from swecli.undo.git_settings import compare_settings, standing_settings
-from swecli.undo.standing import Standing
+from swecli.tools.limits import escape_invalid_bytes
 from swecli.values import dataclass
 
 _MAX_NAMES = 6  # files named in a line; more are only counted
@@ -26,15 +25,23 @@ _SHA256_DIGITS = 64  # of an id in a repository with SHA-256
 _HEADS = "refs/heads/"
 _TAGS = "refs/tags/"
 _STASH = "refs/stash"
-_THERE = "there"  # the value of a repository
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What still stands after an undo, and the command that takes it back, "" if there is none."""
+
+    description: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.description}: {self.remedy}" if self.remedy else self.description
+        return escape_invalid_bytes(line)
 
 
 def compare_memories(before: RepositoryMemory, after: RepositoryMemory) -> list[LastingChange]:
     """Return what changed in a repository besides its files."""
     changes: list[LastingChange] = []
-    if before.exists != after.exists:
-        change = ("", _THERE) if after.exists else (_THERE, "")
-        changes.append(LastingChange("repository", "", *change))
     if before.head != after.head:
         changes.append(LastingChange("head", "", before.head, after.head))
     if before.branch != after.branch:
@@ -42,10 +49,6 @@ def compare_memories(before: RepositoryMemory, after: RepositoryMemory) -> list[
     changes += _differences("ref", before.references, after.references)
     if before.index is not after.index:
         changes += _differences("index", before.index, after.index)[:_MAX_RECORDED]
-    if before.settings is not after.settings:
-        changes += compare_settings(before.settings, after.settings)
-    changes += _differences("worktree", before.work_trees, after.work_trees)
-    changes += _differences("gitfile", before.own_files, after.own_files)
     return changes
 
 
@@ -79,7 +82,7 @@ def find_standing(
     was changed again since, or taken back, is not named."""
     merged = merge_changes(changes)
     standing: list[Standing] = []
-    if any(change.kind in GIT_KINDS for change in merged):
+    if any(change.kind in ("head", "branch", "ref", "index") for change in merged):
         present = read_memory(root, environ)
         if present is not None:
             standing += _Repository(root, environ, present, merged).standing()
@@ -169,11 +172,9 @@ class _Repository:
 
     def standing(self) -> list[Standing]:
         """Return what stands, in the order in which the commands are to be run."""
-        if any(change.kind == "repository" for change in self.changes):
-            return self._repository()
         branch = self._find("branch", self.present.branch)
         staged = self._staged()
-        standing = self._made_work_trees()  # whose branches cannot go while they are checked out
+        standing: list[Standing] = []
         described_branch = ""  # the one whose move is told by its commits
         if branch is not None and branch.before:
             standing.append(_switched(branch, has_index=bool(staged)))
@@ -185,70 +186,8 @@ class _Repository:
                 continue
             if self.present.references.get(change.name, "") == change.after:
                 standing += _reference(change)
-        standing += self._removed_work_trees()  # whose branches may have to be there again
         if staged:
             standing.append(_index_line(staged))
-        made_branches = [
-            change.name.removeprefix(_HEADS)
-            for change in self.changes
-            if change.kind == "ref" and change.name.startswith(_HEADS) and not change.before
-        ]
-        standing += standing_settings(self.changes, self.present.settings, made_branches)
-        standing += self._own_files()
-        return standing
-
-    def _repository(self) -> list[Standing]:
-        """Return the line on a repository that was made or removed, which tells all that it holds."""
-        folder = project_root(self.root) / ".git"
-        name = write_name(os.path.relpath(folder, self.root))
-        was_made = any(change.kind == "repository" and change.after for change in self.changes)
-        if was_made != self.present.exists:
-            return []
-        if not was_made:
-            return [Standing(f"the repository {name} stays removed")]
-        heads = [change.after for change in self.changes if change.kind == "head"]
-        is_untouched = self.present.head in ("", *heads)
-        remedy = f"rm -r {shlex.quote(name)}" if is_untouched else ""
-        return [Standing(f"the repository {name} stays", remedy)]
-
-    def _made_work_trees(self) -> list[Standing]:
-        standing: list[Standing] = []
-        for change in self.changes:
-            if change.kind != "worktree" or change.before or not change.after:
-                continue
-            if change.name in self.present.work_trees:
-                path = os.path.relpath(change.name, self.root)
-                remedy = f"git worktree remove {shlex.quote(path)}"
-                standing.append(Standing(f"work tree {write_name(path)} stays", remedy))
-        return standing
-
-    def _removed_work_trees(self) -> list[Standing]:
-        standing: list[Standing] = []
-        for change in self.changes:
-            if change.kind != "worktree" or change.after or not change.before:
-                continue
-            if change.name not in self.present.work_trees:
-                path = os.path.relpath(change.name, self.root)
-                branch = shlex.quote(change.before.removeprefix(_HEADS))
-                remedy = f"git worktree add {shlex.quote(path)} {branch}"
-                standing.append(Standing(f"work tree {write_name(path)} stays removed", remedy))
-        return standing
-
-    def _own_files(self) -> list[Standing]:
-        """Return the lines on hooks and the like."""
-        standing: list[Standing] = []
-        for change in self.changes:
-            if change.kind != "gitfile":
-                continue
-            if self.present.own_files.get(change.name, "") != change.after:
-                continue
-            path = os.path.relpath(Path(self.present.folder) / change.name, self.root)
-            name = write_name(path)
-            if change.before:
-                ending = "changed" if change.after else "removed"
-                standing.append(Standing(f"{name} stays {ending}"))
-            else:
-                standing.append(Standing(f"{name} stays", f"rm {shlex.quote(path)}"))
         return standing
 
     def _staged(self) -> list[str]:

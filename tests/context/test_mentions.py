@@ -208,24 +208,6 @@ def test_a_long_file_is_cut_at_a_line_and_reported(root: Path) -> None:
     assert "160,000 characters" in note
 
 
-def test_of_a_file_with_a_very_long_line_the_line_is_cut_and_the_rest_is_sent(root: Path) -> None:
-    cells = ["{", f' "image/png": "{"iVBO" * 15_000}",', ' "source": "print(1)"', "}"]
-    (root / "plot.ipynb").write_text("\n".join(cells))
-    text, notes = expand("explain @plot.ipynb", root)
-    assert "File plot.ipynb, long lines cut:" in text
-    assert "[… line cut: 60,017 characters in all]" in text
-    assert ' "source": "print(1)"\n}' in text
-    assert notes == [
-        "@plot.ipynb: 60,043 characters are too long; sent with long lines cut to 2,000."
-    ]
-
-
-def test_of_a_file_that_is_not_read_to_its_end_no_wrong_size_is_named(root: Path) -> None:
-    (root / "orders.csv").write_text("1,2,3,4,5,6,7,8,9\n" * 500_000)
-    _, notes = expand("sum @orders.csv", root)
-    assert notes == ["@orders.csv: over 8,000,000 characters are too long; sent up to line 2222."]
-
-
 def test_the_total_size_of_mentioned_files_is_limited(root: Path) -> None:
     names = [f"big{n}.txt" for n in range(6)]
     for name in names:

@@ -8,17 +8,24 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MATRIX = (ROOT / "docs/reference/sandbox.md").read_text(encoding="utf-8")
 HOLDS = (ROOT / "docs/explanation/what-holds.md").read_text(encoding="utf-8")
+KEPT = re.compile(r"(\d+) of (\d+)")
 
 
-def test_the_matrix_counts_its_attempts_and_gives_a_reason_for_each_that_was_not_blocked() -> None:
-    [summary] = re.findall(r"^Blocked: .*", MATRIX, flags=re.MULTILINE)
-    counts = set(re.findall(r"(\d+) of (\d+)", summary))
-    _, _, tables = MATRIX.partition("\n## What is not blocked\n")
-    reasons, _, attempts = tables.partition("\n## Ordinary work\n")[0].partition("\n## ")
+def kept_in() -> set[tuple[int, int]]:
+    """Return how many attempts were kept in, and of how many, for each user."""
+    [line] = re.findall(r"^Kept: .*", MATRIX, flags=re.MULTILINE)
+    return {(int(kept), int(made)) for kept, made in KEPT.findall(line)}
+
+
+def test_the_matrix_counts_its_rows_and_gives_a_reason_for_each_that_was_not_kept() -> None:
+    attempts, _, rest = MATRIX.partition("\n## What is not prevented\n")
     rows = re.findall(r"^\| (?!attempt|---)(.+?) \| (.+?) \|", attempts, flags=re.MULTILINE)
-    blocked = sum(outcome == "blocked" for _, outcome in rows)
-    assert counts == {(str(blocked), str(len(rows)))}
-    assert len(re.findall(r"^\| (?!attempt|---)", reasons, re.MULTILINE)) == len(rows) - blocked
+    reasons = re.findall(
+        r"^\| (?!attempt|---)(.+?) \|", rest.partition("\n## ")[0], flags=re.MULTILINE
+    )
+    kept = sum(outcome == "kept" for _, outcome in rows)
+    assert kept_in() == {(kept, len(rows))}
+    assert len(reasons) == len(rows) - kept
 
 
 def test_what_holds_counts_its_rows() -> None:

@@ -158,21 +158,6 @@ async def test_invalid_input_ends_the_run_after_the_prompts_before_it() -> None:
     assert err == "swecli: Line 2 is odd.  Mend it.\n"
 
 
-@pytest.mark.parametrize("attachment", ["", "y" * 300_000])
-async def test_a_prompt_that_is_too_long_for_any_request_is_refused_before_it_is_stored(
-    attachment: str,
-) -> None:
-    async def prompts() -> AsyncIterator[Prompt]:
-        yield Prompt("x" * (500_001 - len(attachment)), attachment)
-
-    runtime = make_runtime(["never"], refuse)  # type: ignore[arg-type]
-    err = io.StringIO()
-    code = await run_prompts(runtime, prompts(), make_writer("json", io.StringIO(), err))
-    assert code == 42
-    assert runtime.session.messages == []
-    assert runtime.sessions.catalog.list_sessions(None, 1) == []
-
-
 async def test_piped_input_is_sent_separately_from_the_text_of_the_user() -> None:
     runtime = make_runtime(["Fine."], refuse)  # type: ignore[arg-type]
 

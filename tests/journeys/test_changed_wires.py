@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.journeys.test_killed import kill_when, start_process
-from tests.support.shell import swecli
 from tests.support.strict_provider import Call, Received, Reply, StrictProvider
 
 pytestmark = pytest.mark.slow
@@ -64,10 +63,10 @@ def test_a_killed_session_goes_on_over_another_protocol_and_back(first: str, sec
         process = start_process(server, NAMES[first], Path.cwd(), "read it")
         kill_when(process, lambda: service.is_sleeping)
         for wire in (second, first, second):
-            flags = ("-c", "-m", NAMES[wire], "--mode", "auto", "--no-reflect")
-            done = swecli("-p", "go on", *flags, environ=server.environ())
-            assert (done.code, done.out.strip()) == (0, "Done."), done.err
-            assert server.refusals == [], done.err
+            going_on = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c")
+            out, complaints = going_on.communicate(timeout=120)
+            assert (going_on.returncode, out.strip()) == (0, "Done."), complaints
+            assert server.refusals == [], complaints
     for wire, requests in service.by_wire.items():
         for received in requests:
             assert thoughts_in(received) <= {wire}, "no service gets the thoughts of another"

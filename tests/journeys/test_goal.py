@@ -44,7 +44,7 @@ def run_of(command: str) -> dict[str, Any]:
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120  # seconds, of a loaded machine
+    deadline = time.monotonic() + 30
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.02)

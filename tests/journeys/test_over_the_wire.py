@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 from tests.support.conversation import Conversation
 from tests.support.project import make_project
-from tests.support.shell import CompletedRun, swecli
 from tests.support.strict_provider import (
     Call,
     Received,
@@ -133,9 +133,14 @@ def test_a_stream_cut_in_half_is_retried_and_reported(model: str, tmp_path: Path
     assert server.refusals == []
 
 
-def run_headless(server: StrictProvider, model: str, project: Path, *flags: str) -> CompletedRun:
-    with chdir(project):
-        return swecli("-p", "hello", "-m", model, *flags, environ=server.environ())
+def run_headless(
+    server: StrictProvider, model: str, project: Path, *flags: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "swecli", "-p", "hello", "-m", model, *flags]
+    env = {**os.environ, **server.environ(), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=project, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,10 +158,11 @@ def test_an_http_error_is_reported_in_one_line_with_an_exit_code(
     project = make_project(tmp_path / "shop")
     with StrictProvider(lambda request: refusal) as server:
         done = run_headless(server, model, project)
-    assert done.code == code
-    assert done.out == ""
-    assert message in done.err
-    assert len([line for line in done.err.splitlines() if line.startswith("swecli:")]) == 1
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("swecli:")]) == 1
 
 
 def test_an_unreachable_server_is_named_and_exits_with_75(model: str, tmp_path: Path) -> None:
@@ -164,6 +170,6 @@ def test_an_unreachable_server_is_named_and_exits_with_75(model: str, tmp_path: 
     with StrictProvider([]) as server:
         pass  # The server is closed.
     done = run_headless(server, model, project, "--output-format", "json")
-    assert done.code == 75
-    assert str(server.port) in done.out
-    assert '"is_error": true' in done.out
+    assert done.returncode == 75
+    assert str(server.port) in done.stdout
+    assert '"is_error": true' in done.stdout

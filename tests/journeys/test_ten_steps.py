@@ -18,7 +18,6 @@ from swecli.models.events import TurnFinished
 from tests.journeys.test_killed import kill_when, start_process
 from tests.support.model_requests import model_at
 from tests.support.runtime import make_runtime
-from tests.support.shell import swecli
 from tests.support.strict_provider import Call, Received, Refusal, Reply, StrictProvider
 
 STEPS, KILLED_AT = 10, 6
@@ -151,8 +150,9 @@ def test_thinking_blocks_stored_before_a_kill_are_sent_after_resuming(wire: str)
         process = start_process(server, NAMES[wire], Path.cwd(), "read all of it")
         kill_when(process, lambda: len(server.requests) >= KILLED_AT)
         accepted = signer.accepted
-        flags = ("-c", "-m", NAMES[wire], "--mode", "auto", "--no-reflect")
-        done = swecli("-p", "go on", *flags, environ=server.environ())
-        assert (signer.refused, server.refusals) == ([], []), done.err
+        _, complaints = start_process(server, NAMES[wire], Path.cwd(), "go on", "-c").communicate(
+            timeout=120
+        )
+        assert (signer.refused, server.refusals) == ([], []), complaints
         assert len(server.requests) > KILLED_AT
         assert signer.accepted > accepted, "stored messages are sent with their thinking blocks"

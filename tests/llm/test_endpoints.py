@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from swecli.llm.endpoints import resolve
-from swecli.llm.native import NativeModel
 from swecli.llm.price_table import find_row
 from swecli.llm.profile import Profile
+from swecli.llm.providers.openai_chat import OpenAIChat
 from swecli.models.errors import AuthFailed, ConfigError, ModelNotFound
 from swecli.models.message import ModelRequest
 
@@ -69,7 +69,6 @@ def test_base_url_and_key_are_read_from_the_environment_variables_of_the_provide
         ("", "http://127.0.0.1:11434/v1"),
         ("0.0.0.0:11434", "http://127.0.0.1:11434/v1"),
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        (":9000", "http://127.0.0.1:9000/v1"),
         ("box:9000", "http://box:9000/v1"),
         ("http://box:9000/", "http://box:9000/v1"),
         ("http://box:9000/v1", "http://box:9000/v1"),
@@ -104,7 +103,7 @@ def test_an_endpoint_does_not_show_its_key() -> None:
     assert "sk-secret" not in repr(endpoint)
 
 
-@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b", "Bearer sk-1"])
+@pytest.mark.parametrize("key", ["sk-1\nsk-2", "sk-1\r", "schlüssel", "a\0b"])
 def test_a_key_that_is_invalid_in_a_header_is_refused_without_showing_it(key: str) -> None:
     given = f"x{key}x"
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY has") as caught:
@@ -279,7 +278,7 @@ async def test_the_window_is_asked_for_again_after_the_first_answer() -> None:
     }
     with serve_json(answers) as address:
         at = resolve("ollama/m", {"OLLAMA_BASE_URL": f"{address}/v1"})
-        model = NativeModel(at, Profile.build(at, None, at.probe()))
+        model = OpenAIChat(at, Profile.build(at, None, at.probe()))
         windows = [model.profile.window]
         for loaded in (32_768, 65_536):
             answers["/api/ps"] = {"models": [{"name": "m", "context_length": loaded}]}

@@ -54,14 +54,6 @@ def retry_after(headers: dict[str, str], body: str = "") -> float | None:
         ({"retry-after": "soon"}, "", None),
         ({"retry-after": "Wed, 21 Oct 99999 07:28:30 GMT"}, "", None),
         ({"retry-after": "-3"}, "", None),
-        # more than a year is a mistake of the service
-        ({"retry-after": "9" * 400}, "", 366 * 86_400.0),
-        ({"retry-after-ms": "9" * 400}, "", 366 * 86_400.0),
-        ({"retry-after": "2099-01-01T00:00:00Z"}, "", 366 * 86_400.0),
-        ({}, "Your limit will reset at 2099-01-01 12:00:00", 366 * 86_400.0),
-        ({}, '{"resets_at": "2099-01-01T00:00:00Z"}', 366 * 86_400.0),
-        ({}, "You will regain access on 2020-01-01 at 00:00 UTC.", None),
-        ({}, "No limit of gpt-7-2099-01-01 is known.", None),
         ({}, '{"retryDelay": "17s"}', 17.0),
         ({}, "Limit 6000, Used 5999. Please try again in 7.66s.", 7.66),
         ({}, "Please try again in 28m48s.", 1728.0),
@@ -262,8 +254,6 @@ def test_an_html_error_page_is_reduced_to_its_text() -> None:
         ({"type": "billing_error", "message": "x"}, 402),
         ({"object": "error", "code": 400, "type": "BadRequestError", "message": "x"}, 400),
         ({"type": "request_too_large", "message": "x"}, 413),
-        ({"type": "invalid_request_error", "message": "x"}, 400),
-        ({"message": "Please pass your API key", "type": "invalid_request_error"}, 400),
     ],
 )
 def test_an_error_event_in_a_stream_has_the_status_that_it_names(
@@ -274,25 +264,6 @@ def test_an_error_event_in_a_stream_has_the_status_that_it_names(
     assert failed.status == status
     bare = error_for_event(error, ENDPOINT)
     assert (bare is not None) == ("type" in error), "also where the event itself is the error"
-
-
-def test_a_refused_key_is_known_by_its_words_under_a_good_status() -> None:
-    failed = error_for_event({"error": {"message": "Invalid API key provided"}}, ENDPOINT)
-    assert isinstance(failed, AuthFailed)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        {"param": "top_k"},
-        {"message": "x", "details": [{"field": "top_k", "issue": "unknown"}]},
-        {"message": "x", "errors": [{"property": "top_k"}]},
-        {"message": "x", "details": [{"fieldViolations": [{"field": "top_k"}]}]},
-    ],
-)
-def test_a_field_is_named_by_the_error_or_in_a_list_of_it(error: dict[str, Any]) -> None:
-    body = {"error": {"message": "Invalid value", **error}}
-    assert parse_error_body(json.dumps(body)).field == "top_k"
 
 
 def test_a_400_response_about_a_failed_tool_call_is_retried_once() -> None:
@@ -356,10 +327,6 @@ def test_a_tls_handshake_timeout_is_not_reported_as_a_certificate_error() -> Non
         ('{"error": {"message": "Rate limit exceeded: free-models-per-day"}}', "next day"),
         ('{"error": {"message": "Extra usage is required for long context requests"}}', "raise the limit"),
         ('{"error": {"type": "budget_exceeded", "message": "ExceededBudget: over budget"}}', "raise the limit"),
-        ('{"error": {"message": "You have reached your weekly limit."}}', "raise the limit"),
-        ('{"error": {"message": "Usage limit reached for 5 hour. It resets at 2099-01-01 12:00:00"}}', "366 days"),
-        ('{"error": {"message": "x", "details": [{"quotaId": "GenerateRequestsPerDayPerModel"}]}}', "next day"),
-        ('{"error": {"message": "No premium requests are left", "code": "quota_exceeded"}}', "raise the limit"),
     ],
 )  # fmt: skip
 def test_a_limit_that_no_short_wait_ends_is_not_tried_again(body: str, hint: str) -> None:

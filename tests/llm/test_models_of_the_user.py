@@ -106,21 +106,11 @@ async def test_key_command_runs_again_after_a_refused_key_and_the_request_is_ret
         assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (401, "The access token has expired."),
-        (403, "The access token has expired."),
-        (400, "API key expired. Please renew the API key."),  # Google's
-    ],
-)
-async def test_a_key_that_expires_between_two_requests_is_printed_again(
-    status: int, words: str
-) -> None:
-    expired = Refusal(status, words)
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_expires_between_two_requests_is_printed_again(status: int) -> None:
+    expired = Refusal(status, "The access token has expired.")
     with StrictProvider([Reply("one"), expired, Reply("two")], key="k") as server:
-        command = [*PRINT, "print('\"k\"')"]  # in quotes, as `jq .key` prints it
-        model = make_user_model("work", model_table(server, key_command=command))
+        model = make_user_model("work", model_table(server, key_command=[*PRINT, "print('k')"]))
         assert (await ask_with_retry(model, request())).text == "one"
         assert (await ask_with_retry(model, request())).text == "two"
         assert len(server.requests) == 3

@@ -74,7 +74,7 @@ def run(tree: Path, service: Service | None, *arguments: str, **environ: str) ->
 def tree(tmp_path: Path) -> Path:
     """Return a copy of the source tree with the provider's file added."""
     copy = tmp_path / "tree"
-    shutil.copytree(ROOT / "swecli", copy / "swecli")  # with what was compiled, which stays valid
+    shutil.copytree(ROOT / "swecli", copy / "swecli", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "swecli" / "llm" / "providers" / "acme.py").write_text(SOURCE, encoding="utf-8")
     return copy
 

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swecli.llm.endpoints import Endpoint
-from swecli.llm.json_fields import token_count
 from swecli.llm.price_table import (
     SHIPPED_TABLE,
     chat_models,
@@ -27,6 +26,7 @@ from swecli.llm.price_table import (
     model_table,
     prepare_environment,
     provider_names,
+    token_count,
     tokenizer_folder,
 )
 from swecli.llm.profile import Profile

@@ -7,8 +7,7 @@ import pytest
 from swecli.context.budget import request_limit
 from swecli.llm.base import end_of_service
 from swecli.llm.endpoints import resolve
-from swecli.llm.json_fields import token_count
-from swecli.llm.price_table import model_table
+from swecli.llm.price_table import model_table, token_count
 from swecli.llm.profile import Profile
 from tests.support.model_requests import model_for_endpoint
 

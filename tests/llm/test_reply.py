@@ -93,16 +93,6 @@ def test_parallel_tool_calls_with_one_index_are_separated_by_their_ids() -> None
     assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
 
 
-def test_pieces_of_two_calls_with_one_index_go_to_the_call_of_their_id() -> None:
-    reply = build_reply(
-        piece(0, "a", "f"),
-        piece(0, "b", "f"),
-        piece(0, "a", arguments='{"x": 1}'),
-        piece(0, "b", arguments='{"x": 2}'),
-    )
-    assert [(c.id, c.parameters) for c in reply.calls] == [("a", {"x": 1}), ("b", {"x": 2})]
-
-
 def test_missing_duplicate_and_used_ids_are_made_unique() -> None:
     reply = build_reply(
         piece(0, "", "f"),

@@ -165,18 +165,6 @@ def test_prices_by_size_that_cannot_be_read_are_none(tiers: Any) -> None:
     }
 
 
-def test_columns_of_another_kind_and_names_that_cannot_be_shown_are_left_out() -> None:
-    row = {"litellm_provider": "openai", "mode": "chat"}
-    other = {
-        "supported_endpoints": 5, "reasoning_effort_levels": "high", "supports_reasoning": "yes",
-        "deprecation_date": 20260101, "max_input_tokens": 1e300, "thoughts_of_tomorrow": {"a": 1},
-    }  # fmt: skip
-    rows = read_rows(
-        {"openai/a": row | other, "openai/b\n": row, "openai/c": row | {"mode": ["chat"]}}
-    )
-    assert rows == {"openai/a": row}
-
-
 def test_another_name_of_a_model_has_its_row() -> None:
     rows = read_rows(
         {"gpt-99": NEW, "openai/gpt-latest": {"alias_of": "gpt-99"}, "x": {"alias_of": 1}}

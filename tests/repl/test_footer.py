@@ -256,22 +256,6 @@ async def test_a_changed_window_is_counted_for_the_next_request(footer: Footer) 
     runtime.close()
 
 
-async def test_a_resumed_session_counts_the_turns_of_a_window_that_was_changed_before(
-    footer: Footer,
-) -> None:
-    runtime = make_runtime(["one", "two", "three"])
-    for query in ("a", "b", "c"):
-        await run_turn(runtime, query, learn=False)
-    runtime.sessions.set_window(WindowSpec.parse("2"))
-    runtime.resume(runtime.session.id)
-    footer.attach(runtime)
-    assert "2 turns sent, 1 stored" in footer_text(footer, 100)
-    AsyncQueryProcessor(SimpleNamespace(agent=runtime.agent, footer=footer)).measure_next()
-    assert footer.context is not None
-    assert "2 turns sent, 1 stored" in footer_text(footer, 100)
-    runtime.close()
-
-
 async def test_the_cost_and_the_context_share_grow_with_each_request_of_a_turn(
     footer: Footer,
 ) -> None:

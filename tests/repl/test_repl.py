@@ -348,7 +348,7 @@ async def test_ctrl_d_asks_what_is_open_before_it_leaves_and_enter_leaves_it_ope
     played = await play("/playbook add --from other.md\rgo\r", ["Done."], hooks=start_leaving)
     assert titles == ["Use P-1 in prompts? (it comes from outside of this playbook)"]
     assert "P-1 answer in rhymes" in played.text
-    assert "To continue this session:" in played.text
+    assert "continues this session" in played.text
     assert leaving[0].done()
 
 
@@ -633,5 +633,5 @@ async def test_the_resume_command_is_printed_at_the_end_unless_the_session_is_em
     done = await play("hello\rexit\r", ["ok"])
     session = done.runtimes[0].sessions.current_session
     assert session is not None
-    assert re.search(r"continue this session:\n\S+ -c\n$", done.text)
+    assert re.search(r"\S+ -c continues this session\n$", done.text)
     assert "to continue" not in (await play("exit\r")).text

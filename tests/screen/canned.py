@@ -39,7 +39,6 @@ DIFF = """--- a/swecli/app.py
 -    print("bye")
      return None
 """
-QUERY = "raise the tax to 21 %"  # what was learned from
 ANSWER = """## What it does
 
 The entry point is `main()` in **`__main__.py`**; it looks at the arguments *before* any other import. See
@@ -166,19 +165,11 @@ def events() -> list[Event]:
         StepStarted(2),
         *(TextDelta(ANSWER[at : at + 11]) for at in range(0, len(ANSWER), 11)),
         TurnFinished("done", ANSWER, Usage(1_000, 204, 0, 70, 10), 0.0021, 2, 2_340),
+        PlaybookUpdated(7, "d1", ("+ run tests with pytest -q  (P-3)",), added=("P-3",), cost=0.0),
         PlaybookUpdated(
-            7, "d1", ("+ run tests with pytest -q  (P-3)",), added=("P-3",), cost=0.0, query=QUERY
+            7, "d2", ("P-1 helped", "P-2 hurt"), waiting=("P-9",), cost=0.0021, tokens=900
         ),
-        PlaybookUpdated(
-            7,
-            "d2",
-            ("P-1 helped", "P-2 hurt"),
-            waiting=("P-9",),
-            cost=0.0021,
-            tokens=900,
-            query=QUERY,
-        ),
-        ReflectionFailed(8, "the provider did not answer", kept=True, query=QUERY),
+        ReflectionFailed(8, "the provider did not answer", kept=True),
         Notice("The model chosen is demo: no key was found."),
         Notice("AGENTS.md is longer than what is sent of it.", "warning"),
         TurnFailed(

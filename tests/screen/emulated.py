@@ -8,8 +8,6 @@ from typing import TextIO
 
 import pyte
 
-from tests.support.screen_lines import row_text, screen_lines
-
 
 class EmulatedTerminal(io.StringIO):
     """A text file that is a terminal of a fixed size and, like a tty, returns the carriage at newlines.
@@ -51,12 +49,14 @@ class EmulatedTerminal(io.StringIO):
 
     def lines(self) -> list[str]:
         """Return the rows of the screen, without trailing spaces."""
-        return screen_lines(self.screen)
+        return [line.rstrip() for line in self.screen.display]
 
     def everything(self) -> list[str]:
         """Return the scrollback followed by the screen."""
         columns = self.screen.columns
-        gone = [row_text(row, columns) for row in self.screen.history.top]
+        gone = [
+            "".join(row[x].data for x in range(columns)).rstrip() for row in self.screen.history.top
+        ]
         return [*gone, *self.lines()]
 
 

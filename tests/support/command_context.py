@@ -110,12 +110,6 @@ class ScriptedContext(CommandContext):
         key = self._picks.pop(0)
         return None if key is None else [option.key for option in options].index(key)
 
-    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
-        """Like `choose`; a pick that is no key is a text."""
-        if self._picks[0] not in {option.key for option in options}:
-            return self._picks.pop(0)
-        return await self.choose(title, options, guarded=True)
-
     async def ask_text(self, label: str, text: str = "") -> str | None:
         return self._picks.pop(0)
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Sequence
-from contextlib import chdir
 from pathlib import Path
 from types import TracebackType
 
 import pexpect
 import pyte
-
-from tests.support import pseudo_terminals
-from tests.support.screen_lines import row_text, screen_lines
 
 KEYS = {
     "enter": "\r",
@@ -25,6 +22,7 @@ KEYS = {
     "shift-tab": "\x1b[Z",
     "up": "\x1b[A",
 }
+SWECLI = (sys.executable, "-m", "swecli")
 _UNKNOWN_TO_PYTE = re.compile(rb"\x1b\[\?[0-9;]*\$p|\x1b\[>[0-9;]*[a-zA-Z]")
 
 
@@ -33,7 +31,7 @@ class Conversation:
 
     def __init__(
         self,
-        command: Sequence[str] = pseudo_terminals.SWECLI,
+        command: Sequence[str] = SWECLI,
         *,
         columns: int = 100,
         rows: int = 50,
@@ -44,8 +42,16 @@ class Conversation:
         self._screen.write_process_input = self._answer  # type: ignore[method-assign]
         self._stream = pyte.ByteStream(self._screen)
         environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
-        with chdir(cwd or Path.cwd()):
-            self.child = pseudo_terminals.spawn(command, environ, rows, columns)
+        where = str(cwd) if cwd else None
+        self.child = pexpect.spawn(
+            command[0],
+            list(command[1:]),
+            dimensions=(rows, columns),
+            env=environ,
+            cwd=where,
+            timeout=5,
+        )
+        self.child.delaybeforesend = None
 
     def _answer(self, data: str) -> None:
         self.child.send(data.encode())
@@ -59,7 +65,7 @@ class Conversation:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        pseudo_terminals.end(self.child)
+        self.child.close(force=True)
 
     def pump(self, seconds: float = 0.05) -> bytes | None:
         """Read and return available output, or None if the program has ended."""
@@ -74,8 +80,9 @@ class Conversation:
 
     def everything(self) -> str:
         """Return all lines so far, without trailing spaces."""
-        gone = [row_text(row, self._screen.columns) for row in self._screen.history.top]
-        return "\n".join([*gone, *screen_lines(self._screen)])
+        columns = range(self._screen.columns)
+        gone = ["".join(row[x].data for x in columns).rstrip() for row in self._screen.history.top]
+        return "\n".join([*gone, *(line.rstrip() for line in self._screen.display)])
 
     def wait(self, pattern: str, since: int = 0, seconds: float = 30) -> None:
         """Wait until the pattern matches a line from number `since` on. Raises AssertionError with the screen on

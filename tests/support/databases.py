@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,23 +47,6 @@ def open_database(location: str | Path, **options: Any) -> Database:
     opened = database.open_database(location, **options)
     OPENED.closers.append(opened.close)
     return opened
-
-
-def write_new_database(path: Path) -> None:
-    """Write a database as the product makes it at its first start, unless there is one: to create the tables takes four
-    times as long as to open it."""
-    if path.exists():
-        return
-    path.touch(0o600)
-    path.write_bytes(_new_database())
-
-
-@cache
-def _new_database() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "new.db"
-        database.open_database(path).close()
-        return path.read_bytes()
 
 
 def _is_open(connection: sqlite3.Connection) -> bool:

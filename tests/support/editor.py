@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from asyncio.streams import FlowControlMixin
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acp import PROTOCOL_VERSION, connect_to_agent, text_block
+from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
 from acp.client.connection import ClientSideConnection
 from acp.schema import (
     AgentMessageChunk,
@@ -23,8 +21,7 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from tests.support import spare
-from tests.support.shell import environment
+from tests.support.shell import COMMAND, environment
 
 _PATIENCE = 60.0  # seconds, of a loaded machine
 _LIMIT = 64 * 2**20  # bytes of a line
@@ -101,6 +98,7 @@ class OpenEditor:
 
     editor: Editor
     agent: ClientSideConnection
+    process: Process
 
     async def new_session(self, folder: Path | None = None) -> str:
         """Start a session in a folder, the working folder by default, and return its id."""
@@ -120,43 +118,25 @@ async def open_editor(
 ) -> AsyncIterator[OpenEditor]:
     """Start `swecli acp` with these flags and greet it. At the end its stdin is closed, and it has to exit."""
     editor = Editor([*answers])
-    run = spare.start_for_editor(["acp", *flags], environment(environ))
-    reader, writer = await _open_streams(run)
-    agent = connect_to_agent(
+    async with spawn_agent_process(
         editor,  # type: ignore[arg-type]  # it has no files and terminals
-        writer,
-        reader,
+        *COMMAND,
+        "acp",
+        *flags,
+        env=environment(environ),
+        transport_kwargs={"limit": _LIMIT, "stderr": None},
         use_unstable_protocol=True,
-    )
-    try:
+    ) as (agent, process):
         await agent.initialize(protocol_version=PROTOCOL_VERSION)
-        yield OpenEditor(editor, agent)
-        writer.close()
+        yield OpenEditor(editor, agent, process)
+        assert process.stdin is not None
+        process.stdin.close()
         async with asyncio.timeout(_PATIENCE):
-            status = await _read_status(run)
-        assert status == 0, os.waitstatus_to_exitcode(status)
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.kill(run.pid, signal.SIGKILL)
-        raise
-    finally:
-        await agent.close()
-
-
-async def _open_streams(run: spare.StartedRun) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    loop = asyncio.get_running_loop()
-    stdin, stdout = (
-        os.fdopen(file, mode, 0) for file, mode in zip(run.files, ("wb", "rb"), strict=True)
-    )
-    reader = asyncio.StreamReader(_LIMIT)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
-    transport, protocol = await loop.connect_write_pipe(FlowControlMixin, stdin)
-    return reader, asyncio.StreamWriter(transport, protocol, None, loop)
-
-
-async def _read_status(run: spare.StartedRun) -> int:
-    with os.fdopen(run.status, "rb") as pipe:
-        return int(await asyncio.to_thread(pipe.read))
+            code = await process.wait()
+        assert code == 0, code
+        # its pipe would be closed a moment later, when the loop of this test has ended
+        process._transport.close()  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
 
 
 def find_processes(words: str) -> list[str]:

@@ -313,10 +313,10 @@ _CALLS = (
           "announced a tool call", ""),
     Quirk("arguments with a comma before the bracket", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": '{"path": ".",}'}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "list_files", wires=CHAT),
     Quirk("arguments as a Python literal", lambda: [_raw(
         {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "list_files", "arguments": "{'path': '.'}"}}]},
-        end="tool_calls"), Reply(DONE)], 2, 0, "List", wires=CHAT),
+        end="tool_calls"), Reply(DONE)], 2, 0, "list_files", wires=CHAT),
     Quirk("an answer of a local server that is a call between tags", lambda: [
         Reply(TAGGED), Reply(DONE)], 2, 0,
           "writes its tool calls as text", wires=CHAT),
@@ -355,7 +355,7 @@ _ENDS = (
     Quirk("length limit reached in the text", lambda: [HALF], 1, 53, "its maximum length", "Half an ans", wires=ALL),
     Quirk("length limit reached in a call", lambda: [
         Reply(calls=(Call("write_file", '{"path": "half.txt", "con'),), finish="length"), Reply(DONE)], 2, 0,
-        "Write"),
+        "write_file"),
     Quirk("length limit reached in the reasoning", lambda: [
         Reply("", reasoning="hm", finish="length"), Reply(DONE)], 2, 0, "Retrying with twice the length"),
     Quirk("a refusal in the `refusal` field", lambda: [_raw({"refusal": "I will not."})], 1, 1, "refused to answer",

@@ -18,7 +18,7 @@ from swecli.llm.base import ChatModel
 from swecli.models.approval import AskRequest, Decision
 from swecli.models.events import Event
 from swecli.models.model_choice import ModelChoice
-from tests.support.databases import OPENED, write_new_database
+from tests.support.databases import OPENED
 from tests.support.scripted import Reply, ScriptedCall, ScriptedModel
 
 
@@ -66,9 +66,7 @@ def make_runtime(
 ) -> Runtime:
     """Build a runtime, which is closed when the test ends."""
     model = replies if hasattr(replies, "stream") else ScriptedModel(replies)
-    start = make_start(cwd, resume=resume, **settings)
-    write_new_database(start.paths.database)
-    runtime = build_runtime(start, user or User(), model=model)  # type: ignore[arg-type]
+    runtime = build_runtime(make_start(cwd, resume=resume, **settings), user or User(), model=model)  # type: ignore[arg-type]
     OPENED.closers.append(runtime.close)
     return runtime
 

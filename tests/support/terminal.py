@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 import pexpect
 import pyte
 
-from tests.support import pseudo_terminals, spare
-from tests.support.screen_lines import screen_lines
 from tests.support.shell import ON_PATH
 
 PATIENCE = 30.0
 
 
 class Terminal:
-    """Runs swecli, or another command, at `columns` x `rows`. Leaving the context ends the process. `as_new_python`:
-    swecli is started as a shell starts it, and imports all that it needs; otherwise it is forked with its imports."""
+    """Runs swecli, or another command, at `columns` x `rows`. Leaving the context ends the process."""
 
     def __init__(
         self,
@@ -29,19 +28,18 @@ class Terminal:
         columns: int = 80,
         rows: int = 24,
         environ: Mapping[str, str] | None = None,
-        command: Sequence[str] = pseudo_terminals.SWECLI,
-        as_new_python: bool = False,
+        command: Sequence[str] = (sys.executable, "-m", "swecli"),
     ) -> None:
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
         env = {**os.environ, "PYTHONPATH": ON_PATH, "TERM": "xterm-256color", **(environ or {})}
-        self.process = pseudo_terminals.spawn(
-            [*command, *arguments],
-            env,
-            rows,
-            columns,
-            as_new_python=as_new_python or not spare.can_fork(environ or {}),
+        self.process = pexpect.spawn(
+            command[0],
+            [*command[1:], *arguments],
+            dimensions=(rows, columns),
+            env=env,
+            timeout=None,
         )
         # replies to the program's terminal queries
         self._screen.write_process_input = self._answer  # type: ignore[method-assign]
@@ -55,7 +53,8 @@ class Terminal:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        pseudo_terminals.end(self.process)
+        with suppress(pexpect.ExceptionPexpect):  # killed, and on a busy machine not gone yet
+            self.process.close(force=True)
 
     def keys(self, text: str) -> None:
         """Send the keys."""
@@ -74,7 +73,7 @@ class Terminal:
     @property
     def text(self) -> str:
         """Return the screen's lines, without trailing spaces."""
-        return "\n".join(screen_lines(self._screen)).rstrip()
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
 
     def pump(self, seconds: float = 0.05) -> bool:
         """Read output for up to that many seconds; return False if the program has ended."""

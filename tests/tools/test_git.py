@@ -16,7 +16,6 @@ from swecli.models.errors import BadInput
 from swecli.repl.input.completer import _list_paths
 from swecli.review.target.github import GitHub
 from swecli.review.target.targets import resolve_target
-from swecli.tools import git as git_module
 from swecli.tools.git import _ENVIRONMENT, GitFailed, find_repository, run_git
 from tests.support.project import make_project
 
@@ -431,14 +430,7 @@ def test_a_missing_git_a_missing_repository_and_a_broken_one_are_reported() -> N
         run_git(Path.cwd(), "rev-parse", "HEAD", environ={"PATH": ""})
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look soon whether a git does nothing but wait."""
-    monkeypatch.setattr(git_module, "_PATIENCE", 0.1)
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("name", ["config", "objects/info/alternates", "info/exclude", "include"])
 def test_a_pipe_in_a_repository_does_not_hold_git(tmp_path: Path, name: str) -> None:
     root = tmp_path / "repository"
@@ -456,7 +448,6 @@ def test_a_pipe_in_a_repository_does_not_hold_git(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-@pytest.mark.usefixtures("impatient")
 def test_a_folder_where_git_did_nothing_but_wait_is_not_tried_again_at_once(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     exclude = tmp_path / ".git/info/exclude"

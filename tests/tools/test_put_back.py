@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from swecli.tools.base import ToolContext
-from swecli.tools.builtin import read_result
 from swecli.tools.permissions import Permissions
 from swecli.tools.sandbox import Sandbox
 from tests.tools.conftest import RunTool
@@ -257,9 +256,8 @@ EXCHANGE = "mv docs d; mkdir docs; echo evil > docs/AGENTS.md"
 
 
 async def test_what_a_running_job_exchanged_is_in_its_place_again_at_the_next_look(
-    run: RunTool, ctx: ToolContext, root: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunTool, ctx: ToolContext, root: Path
 ) -> None:
-    monkeypatch.setattr(read_result, "_MAX_SILENCE", 0.0)
     file = make(root, "docs/AGENTS.md")
     script = f"until [ -e go ]; do sleep 0.02; done; {EXCHANGE}; touch done; sleep 60"
     await run("run_command", command=script, background=True)

@@ -329,23 +329,6 @@ async def test_a_file_over_the_size_limit_is_reported_when_it_changes_and_by_und
     runtime.close()
 
 
-@pytest.mark.slow
-async def test_a_new_file_over_the_size_limit_stays_since_no_redo_could_bring_it_back() -> None:
-    runtime = make_runtime(replies([shell("truncate -s 12M big.bin; echo t > small")]), mode="auto")
-    events = await run_turn(runtime, "make it")
-    lines = [event.text for event in events if isinstance(event, Notice)]
-    assert any("big.bin" in line and "cannot be undone" in line for line in lines), lines
-    printed = await ScriptedContext(runtime).type("/undo")
-    assert "(1 file: small)" in printed
-    assert "big.bin is not restored: it is too large or not readable, so it stays" in printed
-    assert Path("big.bin").stat().st_size == 12 * 1024 * 1024
-    assert not Path("small").exists()
-    printed = await ScriptedContext(runtime).type("/redo")
-    assert "Redone" in printed
-    assert "big.bin" not in printed
-    assert Path("small").exists()
-
-
 async def test_undo_keeps_and_reports_a_folder_that_contains_ignored_files() -> None:
     Path(".gitignore").write_text("*.log\n")
     runtime = await runtime_with(shell("mkdir out && echo x > out/a && echo y > out/b.log"))

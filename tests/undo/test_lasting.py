@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -123,105 +122,6 @@ async def test_another_branch_is_named_with_the_way_back() -> None:
     assert (git("branch", "--show-current"), git("branch", "--list", "feature")) == ("main", "")
     assert git("status", "--short") == ""
     runtime.close()
-
-
-async def test_a_remote_and_what_branches_say_of_it_are_named() -> None:
-    before = git("config", "--local", "--list")
-    git("clone", "-q", "--bare", ".", "../other.git")
-    turn = "git remote add origin ../other.git; git fetch -q; git branch -qu origin/main; git switch -qc topic -t"
-    runtime = await runtime_with(shell(turn))
-    commit = git("rev-parse", "--short=7", "HEAD")
-    lines = await undo(runtime)
-    assert lines == [
-        "HEAD stays at topic, it was at main: git switch main",
-        "branch topic stays: git branch -D topic",
-        f"origin/main is at {commit}: pushed or fetched",
-        "git's settings of branch main stay: git config --remove-section branch.main",
-        "remote origin stays: git remote remove origin",
-    ]
-    take_back([line for line in lines if "pushed" not in line])
-    assert git("config", "--local", "--list") == before
-    assert git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
-    runtime.close()
-
-
-async def test_another_work_tree_is_named_before_its_branch() -> None:
-    runtime = await runtime_with(shell("git worktree add -q ../next"))
-    lines = await undo(runtime)
-    assert lines == [
-        "work tree ../next stays: git worktree remove ../next",
-        "branch next stays: git branch -D next",
-    ]
-    take_back(lines)
-    assert not Path("../next").exists()
-    assert git("branch", "--list", "next") == ""
-    runtime.close()
-
-
-async def test_a_removed_work_tree_is_named_behind_its_branch() -> None:
-    git("worktree", "add", "-q", "../next")
-    runtime = await runtime_with(shell("git worktree remove ../next; git branch -qD next"))
-    lines = await undo(runtime)
-    commit = git("rev-parse", "--short=7", "HEAD")
-    assert lines == [
-        f"branch next stays removed: git branch -f next {commit}",
-        "work tree ../next stays removed: git worktree add ../next next",
-    ]
-    take_back(lines)
-    assert Path("../next/a.txt").exists()
-    runtime.close()
-
-
-async def test_settings_of_the_repository_are_named_and_no_secret_is_shown() -> None:
-    token = "ghp_" + "a1B2" * 9
-    git("config", "push.default", "simple")
-    git("config", "http.extraheader", f"Authorization: Bearer {token}")
-    turn = "git config user.name 'E. L.'; git config --unset push.default; git config pull.rebase true; "
-    turn += "git config --unset http.extraheader"
-    runtime = await runtime_with(shell(turn))
-    [recorded] = [
-        change
-        for change in runtime.sessions.lasting_changes.load(runtime.session, 1)
-        if change.name == "http.extraheader"
-    ]
-    assert recorded.kind == "secret"
-    assert token not in recorded.before
-    lines = await undo(runtime)
-    assert lines == [
-        "git's setting http.extraheader stays removed",
-        "git's setting pull.rebase stays: git config --unset-all pull.rebase",
-        "git's setting push.default stays removed: git config push.default simple",
-        "git's setting user.name stays changed: git config user.name Ada",
-    ]
-    take_back(lines[1:])
-    assert git("config", "user.name") == "Ada"
-    assert git("config", "push.default") == "simple"
-    runtime.close()
-
-
-async def test_a_hook_is_named_until_it_is_changed_again() -> None:
-    runtime = await runtime_with(shell("echo exit > .git/hooks/pre-commit"))
-    lines = await undo(runtime)
-    assert lines == [".git/hooks/pre-commit stays: rm .git/hooks/pre-commit"]
-    await ScriptedContext(runtime).type("/redo")
-    Path(".git/hooks/pre-commit").write_text("of the user")
-    assert await undo(runtime) == []
-    runtime.close()
-
-
-async def test_a_repository_that_a_turn_made_or_removed_is_named_alone() -> None:
-    shutil.rmtree(".git")
-    made = "git init -q; git add -A; git -c user.name=A -c user.email=a@b commit -qm 1"
-    runtime = await runtime_with(shell(made), shell("rm -rf .git"))
-    assert await undo(runtime) == ["the repository .git stays removed"]
-    runtime.close()
-    shutil.rmtree(".git", ignore_errors=True)
-    again = await runtime_with(shell(made))
-    lines = await undo(again)
-    assert lines == ["the repository .git stays: rm -r .git"]
-    take_back(lines)
-    assert not Path(".git").exists()
-    again.close()
 
 
 async def test_files_that_are_ignored_are_named() -> None:

@@ -536,18 +536,6 @@ async def test_a_piece_that_another_program_took_back_is_named_and_the_model_is_
     there.runtime.close()
 
 
-async def test_a_piece_that_stays_taken_back_is_not_called_redone_after_a_turn_elsewhere() -> None:
-    here = await changed_twice()
-    await here.type("/undo T1 a.txt 1")
-    there = make_runtime(["there"], resume="", mode="auto", reflect_with_model=False)
-    await run_turn(there, "elsewhere")
-    there.close()
-    printed = await here.type("/undo T1 a.txt 2")
-    assert "T2 is of another swecli: elsewhere" in printed
-    assert "redone" not in printed
-    assert "taken back" in await here.type("/diff T1")
-
-
 async def test_turns_files_and_hunks_are_completed() -> None:
     Path("two words.txt").write_text("1\n")
     Path("a.txt").write_text(FIRST)

@@ -16,7 +16,7 @@ from swecli.tools.base import EDIT, PermissionKind, Tool, ToolContext, ToolPlan
 from swecli.tools.params import Params
 from tests.support.runtime import calls, make_runtime, run_turn
 
-CHECK = "sh ./check.sh"
+CHECK = "python -m pytest"
 FORMAT = PermissionKind("format", "Format it?", "asks before it formats", may_change="any file")
 RING = PermissionKind("bell", "Ring this bell?", "asks before it rings")
 
@@ -67,7 +67,6 @@ async def test_a_file_that_such_a_tool_changed_is_kept_as_a_fact(name: str) -> N
     ("name", "is_evidence"), [("apply_patch", True), ("reformat", True), ("ring", False)]
 )
 async def test_a_check_after_such_a_tool_is_evidence(name: str, is_evidence: bool) -> None:
-    Path("check.sh").write_text("echo 1 failed; exit 1\n")
     runtime = with_tools(
         calls((name, {"target": "a.py"})), calls(("run_command", {"command": CHECK}))
     )

@@ -18,7 +18,7 @@ listed with what failed.
 Measured with {machine}.
 
 `lab/assurance/what_holds` makes the page; `--quick` makes a small part of each measurement, as the tests do.
-What the sandbox blocks has [its own page](../reference/sandbox.md).
+What the sandbox keeps in has [its own page](../reference/sandbox.md).
 
 """
 _MOST = 12  # failures that are listed of one row

@@ -195,7 +195,7 @@ def export(sessions: SessionManager, invocation: Invocation) -> ActionResult:
 
 findings = Family(
     "findings",
-    "List, show and resolve the findings of reviews",
+    "List, walk through and resolve the findings of reviews",
     (list_, walk, show, apply, dismiss, fixed, reopen, recheck, check, export),
     default="list",
 )

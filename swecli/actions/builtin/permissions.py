@@ -44,7 +44,7 @@ def show(runtime: Runtime, invocation: Invocation) -> ActionResult:
 
 @Action(Need.CONTEXT, Words("RULE", count="+", is_text=True))
 def allow(runtime: Runtime, invocation: Invocation) -> ActionResult:
-    """Run what RULE covers without asking in this session, e.g. run(git commit *)"""
+    """Run what it covers without asking in this session, e.g. run(git commit *)"""
     rules = runtime.agent.permissions
     rule = rules.allow_for_session(invocation.text)
     if rule.text in rules.unusable_rules(runtime.agent.tools):

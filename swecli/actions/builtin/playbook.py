@@ -49,7 +49,7 @@ async def bad(learning: LearningService, invocation: Invocation) -> ActionResult
     Need.REFLECTING, Words("[T7|stop]", count="?", shell_name="T7"), (SESSION,), is_command=True
 )
 async def reflect(learning: LearningService, invocation: Invocation) -> ActionResult:
-    """Learn from the last turn, or from turn T7, now"""
+    """Learn from the last turn, or from turn T7, now; in a session, stop ends that"""
     # late: as above
     from swecli.actions.learning import reflect_on_turn
 

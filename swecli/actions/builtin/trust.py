@@ -109,7 +109,7 @@ give = Action(
 )
 trust = Family(
     "trust",
-    "Trust this folder's instructions, settings, skills and commands as they are now; list or withdraw that",
+    "Trust this folder: use its instructions, settings, skills and commands as they are now; list or withdraw that",
     (list_, show, remove, give),
     default="give",
     default_in_shell="list",

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import STOPS, Answer, parse_usage
-from swecli.llm.json_fields import objects_in, rebuilt, typed_field
-from swecli.llm.wire import Wire, split_system
+from swecli.llm.answer import Answer, objects_in, parse_usage, typed_field
+from swecli.llm.native import NativeModel
 from swecli.models.api_message import calls_of, images_of
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest, ToolSpec
 
+_ENDS = {  # by Google's finish reason: any other is a failure
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR"),
+        "content_filter",
+    ),
+}  # fmt: skip
 # what Google's page on JSON Schema lists; it refuses or ignores other keywords
 _KEYWORDS = frozenset((
     "$defs", "$ref", "$id", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems",
     "minItems", "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
 ))  # fmt: skip
+_BY_NAME = ("properties", "$defs")  # keywords that hold schemas by name
+# Google's own numbers for the levels, for models that take a number of tokens
+_BUDGETS = {"off": 0, "low": 1_024, "medium": 8_192}
+_LARGEST_BUDGET = 24_576
 _VERSION_AT_END = re.compile(r"/v1\w*$")
 
 
@@ -27,15 +37,15 @@ class _GeminiAnswer(Answer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._parts: list[JsonObject] = []  # without thoughts
+        self._parts: list[dict[str, Any]] = []  # without thoughts
 
-    def read(self, event: JsonObject) -> None:
+    def read(self, event: dict[str, Any]) -> None:
         candidate = next(iter(objects_in(event, "candidates")), {})
         if not candidate:
             self.unknown_event = event
         for part in objects_in(typed_field(candidate, "content", dict), "parts"):
             self._add_part(part)
-        self.usage = parse_usage(event.get("usageMetadata")) or self.usage
+        self._count(typed_field(event, "usageMetadata", dict))
         if reason := candidate.get("finishReason"):
             self._end(str(reason), typed_field(candidate, "finishMessage", str))
         if typed_field(event, "promptFeedback", dict).get("blockReason"):
@@ -48,7 +58,7 @@ class _GeminiAnswer(Answer):
         )
         return self._parts if is_opaque else []
 
-    def _add_part(self, part: JsonObject) -> None:
+    def _add_part(self, part: dict[str, Any]) -> None:
         text = typed_field(part, "text", str)
         if part.get("thought") is True:
             self.add(reasoning=text)
@@ -68,40 +78,50 @@ class _GeminiAnswer(Answer):
 
     def _end(self, reason: str, message: str) -> None:
         """End the answer; a failure of Google's, such as a call that it could not read, is an error."""
-        self.finish_reason = reason.lower()
-        if self.finish_reason == "stop" and self.has_call:
-            self.finish_reason = "tool_calls"
-        if self.finish_reason not in STOPS:
+        end = _ENDS.get(reason, "error")
+        if end == "stop" and self.has_call:
+            end = "tool_calls"
+        if end == "error":
             words = f"{reason}: {message}" if message else reason
             self.unknown_event = {"error": {"message": words}}
-            self.finish_reason = "error"
+        self.finish_reason = end
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """Read the counts. Those of the prompt include cached tokens; thoughts are beside those of the answer."""
+        thoughts = usage.get("thoughtsTokenCount") or 0
+        counts = {
+            "prompt_tokens": usage.get("promptTokenCount"),
+            "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
+            "completion_tokens": (usage.get("candidatesTokenCount") or 0) + thoughts,
+            "completion_tokens_details": {"reasoning_tokens": thoughts},
+        }
+        self.usage = parse_usage(counts) or self.usage
 
 
-class Gemini(Wire):
+class Gemini(NativeModel):
     """A model behind `:streamGenerateContent`."""
 
     answer_type = _GeminiAnswer
-    dialect = "gemini"
-    sends_ids = False
 
     @property
     def path(self) -> str:  # type: ignore[override]  # it has the model's name, and the version that the address lacks
         version = "" if _VERSION_AT_END.search(self.endpoint.address) else "/v1beta"
         return f"{version}/models/{self.endpoint.model}:streamGenerateContent?alt=sse"
 
-    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that the service can cache its prefix."""
-        settings: JsonObject = {"maxOutputTokens": limit}
+        settings: dict[str, Any] = {"maxOutputTokens": limit}
         if self.profile.thinking != "none":
-            level = self.level_fields(request, limit).get("generationConfig", {})
+            level_fields = self.thinking(request, limit).get("generationConfig", {})
+            thoughts_shown = {"includeThoughts": True}
             settings["thinkingConfig"] = {
-                "includeThoughts": True,
-                **level.get("thinkingConfig", {}),
+                **thoughts_shown,
+                **level_fields.get("thinkingConfig", {}),
             }
         if request.schema is not None and self.profile.schemas:
             settings["responseMimeType"] = "application/json"
-            settings["responseJsonSchema"] = rebuilt(request.schema, _subset)
-        body: JsonObject = {"generationConfig": settings}
+            settings["responseJsonSchema"] = _subset(request.schema)
+        body: dict[str, Any] = {"generationConfig": settings}
         if request.tools:
             body["tools"] = [
                 {"functionDeclarations": [_declaration(spec) for spec in request.tools]}
@@ -109,8 +129,9 @@ class Gemini(Wire):
             if not request.may_call:
                 body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
         body |= self.endpoint.extra_body
-        system, others = split_system(request)
-        texts = [{"text": text} for text in system]
+        system = [message for message in request.messages if message["role"] == "system"]
+        others = [message for message in request.messages if message["role"] != "system"]
+        texts = [{"text": message["content"]} for message in system]
         if texts and self.profile.system_role:
             body["systemInstruction"] = {"parts": texts}
         contents = self._contents(others)
@@ -119,10 +140,24 @@ class Gemini(Wire):
         body["contents"] = contents
         return body
 
-    def _contents(self, messages: Sequence[ApiMessage]) -> list[JsonObject]:
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        """Return the fields for a thinking level: a number of tokens for models that take one."""
+        # late: only with a level
+        from swecli.llm.thinking import nearest_level
+
+        if not self.profile.may_think:
+            return {}
+        word = nearest_level(self.profile.levels, level)
+        config: dict[str, Any] = {"thinkingLevel": word} if word else {}
+        if self.profile.thinking == "budget":
+            budget = int(level) if level.isdecimal() else _BUDGETS.get(level, _LARGEST_BUDGET)
+            config = {"thinkingBudget": budget}
+        return {"generationConfig": {"thinkingConfig": config}} if config else {}
+
+    def _contents(self, messages: Sequence[ApiMessage]) -> list[dict[str, Any]]:
         """Convert messages; the results of one answer's calls are one message."""
-        contents: list[JsonObject] = []
-        calls: dict[str, JsonObject] = {}  # the service's, by our ids
+        contents: list[dict[str, Any]] = []
+        calls: dict[str, dict[str, Any]] = {}  # the service's, by our ids
         last_role = ""
         for message in messages:
             if message["role"] == "assistant":
@@ -142,44 +177,54 @@ class Gemini(Wire):
             last_role = message["role"]
         return contents
 
-    def _answer_parts(self, message: ApiMessage) -> list[JsonObject]:
+    def _answer_parts(self, message: ApiMessage) -> list[dict[str, Any]]:
         """Return the parts of an answer: as they came, or made of its text and calls. The first call of an answer
-        without a signature, of another model, refused or lost on the way, gets the one that Google gives for that."""
-        parts = [dict(part) for part in self.blocks_to_return(message)]
-        if not parts:
-            parts = [*_text_parts(message), *_call_parts(message)]
-        is_signed = any("thoughtSignature" in part for part in parts)
-        first_call = next((part for part in parts if "functionCall" in part), None)
-        if first_call is not None and self.profile.filler and not is_signed:
+        without a signature, of another model or refused, gets the one that Google gives for that."""
+        plain = [*_text_parts(message), *_call_parts(message)]
+        returned = [dict(part) for part in self.blocks_to_return(message)]
+        if returned and _visible(returned) == _visible(plain):
+            return returned
+        first_call = next((part for part in plain if "functionCall" in part), None)
+        if first_call is not None and self.profile.filler:
             first_call["thoughtSignature"] = self.profile.filler
-        return parts or [{"text": " "}]
+        return plain or [{"text": " "}]
 
 
-def _call_in(part: JsonMapping) -> JsonObject:
+def _call_in(part: Mapping[str, Any]) -> dict[str, Any]:
     return typed_field(part, "functionCall", dict)
 
 
-def _declaration(spec: ToolSpec) -> JsonObject:
+def _declaration(spec: ToolSpec) -> dict[str, Any]:
     return {
         "name": spec.name,
         "description": spec.description,
-        "parametersJsonSchema": rebuilt(spec.parameters, _subset),
+        "parametersJsonSchema": _subset(spec.parameters),
     }
 
 
-def _subset(fields: JsonObject) -> JsonObject:
-    """Return an object of a schema with the keywords that Google knows."""
-    if "const" in fields:
-        fields["enum"] = [fields["const"]]
-    return {name: inner for name, inner in fields.items() if name in _KEYWORDS}
+def _subset(schema: Any) -> Any:
+    """Return a schema with the keywords that Google knows. The keys of `properties` are no keywords."""
+    if isinstance(schema, list):
+        return [_subset(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    subset: dict[str, Any] = {}
+    for name, inner in schema.items():
+        if name in _BY_NAME and isinstance(inner, dict):
+            subset[name] = {key: _subset(value) for key, value in inner.items()}
+        elif name == "const":
+            subset["enum"] = [inner]
+        elif name in _KEYWORDS:
+            subset[name] = _subset(inner)
+    return subset
 
 
-def _text_parts(message: ApiMessage) -> list[JsonObject]:
+def _text_parts(message: ApiMessage) -> list[dict[str, Any]]:
     text = message.get("content")
     return [{"text": text}] if text else []
 
 
-def _call_parts(message: ApiMessage) -> list[JsonObject]:
+def _call_parts(message: ApiMessage) -> list[dict[str, Any]]:
     functions = [call["function"] for call in calls_of(message)]
     return [
         {"functionCall": {"name": function["name"], "args": json.loads(function["arguments"])}}
@@ -187,7 +232,7 @@ def _call_parts(message: ApiMessage) -> list[JsonObject]:
     ]
 
 
-def _user_parts(message: ApiMessage) -> list[JsonObject]:
+def _user_parts(message: ApiMessage) -> list[dict[str, Any]]:
     images = [
         {"inlineData": {"mimeType": image["media_type"], "data": image["data"]}}
         for image in images_of(message)
@@ -195,9 +240,17 @@ def _user_parts(message: ApiMessage) -> list[JsonObject]:
     return [*images, *_text_parts(message)] or [{"text": " "}]  # a message without parts is refused
 
 
-def _result(call: JsonMapping, text: str) -> JsonObject:
+def _result(call: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the result of a call, with the id that the service gave it, if it did."""
-    result: JsonObject = {"name": call.get("name", "unknown"), "response": {"output": text}}
+    result: dict[str, Any] = {"name": call.get("name", "unknown"), "response": {"output": text}}
     if call.get("id"):
         result["id"] = call["id"]
     return {"functionResponse": result}
+
+
+def _visible(parts: Sequence[Mapping[str, Any]]) -> tuple[str, list[Any]]:
+    """Return text and calls of parts. A message that was changed since has others than its answer's parts, which then
+    no longer belong to it."""
+    text = "".join(typed_field(part, "text", str) for part in parts if not part.get("thought"))
+    calls = [call for part in parts if (call := _call_in(part))]
+    return text, [(call.get("name"), call.get("args") or {}) for call in calls]

@@ -15,12 +15,14 @@ from typing import Any
 
 from swecli.llm import errors
 from swecli.llm.answer import Answer
+from swecli.llm.native import without_fields
+from swecli.llm.prefix import PrefixHash
 from swecli.llm.price_table import prepare_environment
-from swecli.llm.profile import WireName
 from swecli.llm.providers.openai_chat import OpenAIChat
+from swecli.llm.thinking import nearest_level
+from swecli.models import api_message
 from swecli.models.errors import AuthFailed, ProviderError, Unavailable
-from swecli.models.json_value import JsonMapping, JsonObject
-from swecli.models.message import ModelRequest
+from swecli.models.message import ApiMessage, ModelRequest
 
 _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore")
 # no retries: ours are counted. Our own timeouts end a wait earlier.
@@ -67,27 +69,20 @@ def load_litellm() -> Any:
     return litellm
 
 
-class LiteLLM(OpenAIChat):
+class LiteLLMModel(OpenAIChat):
     """A model behind litellm, in the format of OpenAI's chat completions."""
 
-    dialect = "litellm"
     warm = staticmethod(load_litellm)
 
-    def body(self, request: ModelRequest) -> JsonObject:
+    def body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the arguments of litellm's call without the key."""
         return super().body(request) | {"model": f"{self.endpoint.provider}/{self.endpoint.model}"}
 
-    async def exchange(self, body: JsonMapping, answer: Answer) -> None:
-        """Call litellm and read its stream into `answer`. Raises Refusal and ProviderError."""
+    async def exchange(self, request: ModelRequest, body: dict[str, Any], answer: Answer) -> None:
+        """Call litellm and read its stream into `answer`. Raises ProviderError and litellm's errors."""
+        endpoint = self.endpoint
         # in a thread: the import must not block the screen
         litellm = await asyncio.to_thread(load_litellm)
-        try:
-            await self._call(litellm, body, answer)
-        except Exception as error:  # all of litellm's, and of the clients below it
-            raise self.to_error(error, answering=answer.response_started) from error
-
-    async def _call(self, litellm: Any, body: JsonMapping, answer: Answer) -> None:
-        endpoint = self.endpoint
         answer.request_sent.set()
         headers = dict(endpoint.headers) or None
         stream = await litellm.acompletion(
@@ -119,16 +114,14 @@ class LiteLLM(OpenAIChat):
             finish_reason = finish_reason or google_reasons[-1]
         answer.finish_reason = None if finish_reason is None else str(finish_reason).lower()
 
-    def to_error(self, error: Exception, *, answering: bool) -> ProviderError | errors.Refusal:
-        """Return what an exception of litellm's stands for; `answering` is True if the response had started."""
+    def to_provider_error(self, error: Exception, *, answering: bool) -> ProviderError:
         endpoint = self.endpoint
         chain = errors.exception_chain(error)
         names = {kind.__name__ for link in chain for kind in type(link).__mro__}
         status, headers, text = _response_of(chain)
         text = endpoint.mask(text)
         if status is not None:
-            refusal = errors.Refusal(status, headers, text, endpoint)
-            return refusal.error if answering else refusal
+            return errors.error_for_response(status, headers, text, endpoint)
         transports = [link for link in chain if _is_transport(link)]
         if transports or any(isinstance(link, OSError) for link in chain):
             cause = (transports or chain)[0]
@@ -137,33 +130,72 @@ class LiteLLM(OpenAIChat):
                 failed.tries = 1  # litellm has retried it already
             return failed
         words = errors.parse_error_body(text).words or type(chain[0]).__name__
-        problem = f"{endpoint.name} cannot be used: "
         if "AuthenticationError" in names:
             hint = f"Set the variables this provider needs, usually {endpoint.key_name}."
             if not endpoint.has_own_key_name:
                 hint = f"litellm's page on {endpoint.provider} says which login it needs."
-            return AuthFailed(f"{problem}{words}", hint)
+            return AuthFailed(f"{endpoint.name} cannot be used: {words}", hint)
         missing_module = next((link.name for link in chain if isinstance(link, ImportError)), None)
         if missing_module:
             hint = "litellm needs it for this service: install it beside swecli, or choose another model with -m."
-            return ProviderError(f"{problem}{missing_module} is not installed.", hint)
+            return ProviderError(
+                f"{endpoint.name} cannot be used: {missing_module} is not installed.", hint
+            )
         if answering or "JSONDecodeError" in names:
             return errors.error_in_answer(words, endpoint)
-        return ProviderError(f"{problem}{words}", "Check the name and its settings.")
+        return ProviderError(
+            f"{endpoint.name} could not be used: {words}", "Check the name and its settings."
+        )
 
-    def other_wire(self, status: int | None, words: str) -> WireName | None:
+    def refusal_text(self, error: Exception) -> str:
+        return _response_of(errors.exception_chain(error))[2]
+
+    def other_wire(self, status: int | None, words: str) -> str:
         has_native = self.endpoint.provider == "azure" and self.endpoint.has_key
-        return super().other_wire(status, words) if has_native else None
+        return super().other_wire(status, words) if has_native else ""
 
-    def _call_id(self, call_id: str) -> str:
-        # Google's contain signatures
-        return call_id if self.endpoint.provider in _GOOGLE else super()._call_id(call_id)
+    def prefix_hash(self, body: Mapping[str, Any]) -> str:
+        if self.profile.think_back != "bound":
+            return ""
+        beginning = PrefixHash(body.get("tools"))
+        beginning.add(body["messages"])
+        return beginning.digest
+
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+        """Convert messages; thoughts bound to their prefix are sent only while that prefix is unchanged."""
+        if self.profile.think_back != "bound":
+            return super()._messages(request)
+        tools = [spec.to_api() for spec in request.tools]
+        beginning = PrefixHash(without_fields(tools, self.profile.off) if tools else None)
+        messages = []
+        for message in request.messages:
+            blocks = api_message.blocks_of(message)
+            if blocks and blocks.get("prefix") != beginning.digest:
+                message = api_message.without_fields(message, api_message.BLOCKS)
+            converted = self._message(message)
+            beginning.add([converted])
+            messages.append(converted)
+        return messages
+
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        effort = "reasoning_effort"  # litellm translates it
+        level = nearest_level(self.profile.levels, level)
+        return {effort: level} if level and self.profile.thinking != "none" else {}
+
+    def _message(self, message: ApiMessage) -> dict[str, Any]:
+        converted = super()._message(message)
+        if self.endpoint.provider in _GOOGLE:  # keep the ids: they contain signatures
+            fields: Mapping[str, Any] = message
+            for name in ("tool_calls", "tool_call_id"):
+                if name in fields:
+                    converted[name] = fields[name]
+        return converted
 
 
-class LiteLLMResponses(LiteLLM):
+class LiteLLMResponses(LiteLLMModel):
     """A model that litellm asks over OpenAI's Responses: its thoughts come back encrypted, for the next request."""
 
-    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         return {**_NOT_STORED, **super().request_fields(request, limit)}
 
 
@@ -178,7 +210,7 @@ async def _collect_google_reasons(stream: Any) -> list[str | None]:
     if parse is None:
         return [None]
 
-    def parse_and_collect(chunk: JsonObject) -> Any:
+    def parse_and_collect(chunk: dict[str, Any]) -> Any:
         for candidate in chunk.get("candidates") or ():
             if candidate.get("finishReason"):
                 reasons.append(candidate["finishReason"])

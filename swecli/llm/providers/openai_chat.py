@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swecli.llm.answer import Answer, parse_cost, parse_usage
-from swecli.llm.json_fields import joined_text, objects_in, typed_field
-from swecli.llm.profile import WireName
-from swecli.llm.wire import Wire, safe_call_id
+from swecli.llm.answer import (
+    Answer,
+    joined_text,
+    objects_in,
+    parse_cost,
+    parse_usage,
+    typed_field,
+)
+from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.signed_thoughts import SignedThoughts
 from swecli.models.api_message import data_url, images_of
-from swecli.models.json_value import JsonMapping, JsonObject
 from swecli.models.message import ApiMessage, ModelRequest
+from swecli.values import dataclass
 
 _CLOSING_TAGS = {
     "<think>": "</think>",
-    "<mm:think>": "</mm:think>",  # MiniMax M3
     "<thought>": "</thought>",  # Gemini
     "[THINK]": "[/THINK]",  # Mistral
 }
@@ -29,46 +34,131 @@ _NEEDS_RESPONSES = re.compile(
     re.IGNORECASE,
 )
 _UNREADABLE_CALL = ("MALFORMED_", "UNEXPECTED_TOOL_CALL")  # of Google's finish reasons
-_THOUGHTS_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
-_IN_CONTENT = "thoughts in content"  # of a message's blocks: no field of the service's
-# opaque thoughts: OpenRouter's; litellm's, also as a proxy, of Anthropic's models and of OpenAI's
-_OBJECT_FIELDS = ("reasoning_details", "thinking_blocks", "reasoning_items")
+_THOUGHTS_FIELDS = ("reasoning_content", "reasoning")
 _SENT_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name")
 
 
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A piece of a tool call. `index` is the service's, or its position in the chunk; the rest is "" if not sent."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str  # JSON, or a part of it
+    signature: Any  # Google's `extra_content`, to be sent back with the call; None without one
+
+    @classmethod
+    def parse(cls, call: Mapping[str, Any], position: int) -> CallPart:
+        """Read one call of a chunk."""
+        function = typed_field(call, "function", dict)
+        index = call.get("index")
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some local servers send an object instead of a string
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        return cls(
+            index=index if isinstance(index, int) else position,
+            id=str(call.get("id") or ""),
+            name=str(function.get("name") or ""),
+            arguments=str(arguments or ""),
+            signature=call.get("extra_content"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDelta:
+    """What one chunk adds to the answer; what the service did not send, or sent as another type, is empty."""
+
+    thoughts: str
+    thoughts_field: str  # by which they came, and go back; "" without any
+    details: list[dict[str, Any]]  # OpenRouter's `reasoning_details`
+    signed: list[dict[str, Any]]  # of litellm, also as a proxy: pieces of `thinking_blocks`
+    items: list[dict[str, Any]]  # the same for models of OpenAI: `reasoning_items`
+    text_signatures: list[Any]  # the same for Google: of the text, those of calls are in their ids
+    text: str
+    thinking: str  # Mistral: parts of the content
+    refusal: str
+    calls: list[CallPart]
+
+    @classmethod
+    def parse(cls, delta: Mapping[str, Any]) -> ChatDelta:
+        """Read a chunk's `delta`, or the `message` of a whole answer."""
+        # of a service that sends both, one is enough
+        thoughts_field = next(
+            (name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), ""
+        )
+        of_service = typed_field(delta, "provider_specific_fields", dict)
+        return cls(
+            thoughts=typed_field(delta, thoughts_field, str),
+            thoughts_field=thoughts_field,
+            details=objects_in(delta, "reasoning_details"),
+            signed=objects_in(delta, "thinking_blocks"),
+            items=objects_in(delta, "reasoning_items"),
+            text_signatures=typed_field(of_service, "thought_signatures", list),
+            text=_text_in(delta, "content"),
+            thinking="".join(_text_in(part, "thinking") for part in objects_in(delta, "content")),
+            refusal=typed_field(delta, "refusal", str),
+            calls=_call_parts(delta),
+        )
+
+
+def _call_parts(delta: Mapping[str, Any]) -> list[CallPart]:
+    calls = typed_field(delta, "tool_calls", list)
+    parts = [
+        CallPart.parse(call, position)
+        for position, call in enumerate(calls)
+        if isinstance(call, dict)
+    ]
+    only_function = typed_field(delta, "function_call", dict)  # before there were tools
+    if only_function:
+        parts.append(CallPart.parse({"function": only_function}, 0))
+    return parts
+
+
 class LeadingThoughts:
-    """Separates the thoughts that a model writes in one of _CLOSING_TAGS before its answer."""
+    """Separates the thoughts that a model writes in one of _TAGS before its answer."""
 
     def __init__(self) -> None:
         self.pending = ""  # text that may be a part of a tag
-        # of the thoughts that are being read, "" outside of them; None: no tag was looked for with success
-        self._closing_tag: str | None = None
+        self._is_opening_read = False  # it is known whether the text begins with a tag
+        self._closing_tag = ""  # of the thoughts that are being read, "" outside of them
 
     def feed(self, text: str, *, is_last: bool = False) -> tuple[str, str]:
         """Return the thoughts and the text that are now known to be such; with `is_last` nothing is held back."""
-        text = self.pending + text
+        self.pending += text
+        if not self._is_opening_read:
+            self._read_opening(is_last=is_last)
+        if not self._is_opening_read:
+            return "", ""
+        thoughts = self._take_thoughts(is_last=is_last) if self._closing_tag else ""
+        if self._closing_tag:
+            return thoughts, ""
+        answer = self.pending
         self.pending = ""
-        if self._closing_tag is None:
-            beginning = text.lstrip()
-            opening_tag = next((tag for tag in _CLOSING_TAGS if beginning.startswith(tag)), "")
-            if opening_tag:
-                text = beginning.removeprefix(opening_tag)
-            elif not is_last and any(tag.startswith(beginning) for tag in _CLOSING_TAGS):
-                self.pending = text
-                return "", ""
-            self._closing_tag = _CLOSING_TAGS.get(opening_tag, "")
-        if not self._closing_tag:
-            return "", text
+        return thoughts, answer
 
-        thoughts, closing_tag, answer = text.partition(self._closing_tag)
+    def _read_opening(self, *, is_last: bool) -> None:
+        beginning = self.pending.lstrip()
+        opening_tag = next((tag for tag in _CLOSING_TAGS if beginning.startswith(tag)), "")
+        may_open = any(tag.startswith(beginning) for tag in _CLOSING_TAGS)
+        if may_open and not opening_tag and not is_last:
+            return
+        self._is_opening_read = True
+        if opening_tag:
+            self._closing_tag = _CLOSING_TAGS[opening_tag]
+            self.pending = beginning.removeprefix(opening_tag)
+
+    def _take_thoughts(self, *, is_last: bool) -> str:
+        thoughts, closing_tag, rest = self.pending.partition(self._closing_tag)
         if closing_tag:
             self._closing_tag = ""
-            return thoughts, answer.lstrip("\n")
+            self.pending = rest.lstrip("\n")
+            return thoughts
+        end = len(thoughts)
         if not is_last:  # the end may be the start of the closing tag
-            end = max(0, len(thoughts) - len(self._closing_tag))
-            self.pending = thoughts[end:]
-            thoughts = thoughts[:end]
-        return thoughts, ""
+            end = max(0, end - len(self._closing_tag))
+        self.pending = thoughts[end:]
+        return thoughts[:end]
 
 
 class ChatAnswer(Answer):
@@ -78,12 +168,13 @@ class ChatAnswer(Answer):
         super().__init__()
         self._leading_thoughts = LeadingThoughts()
         self._thoughts: dict[str, list[str]] = {}  # by the field that they came in
-        self._thoughts_in_content: list[str] = []
-        self._pieces: dict[str, list[JsonObject]] = {name: [] for name in _OBJECT_FIELDS}
+        self._details: list[dict[str, Any]] = []
+        self._signed = SignedThoughts()
+        self._items: list[dict[str, Any]] = []
         self._text_signatures: list[Any] = []
         self._signatures: list[Any] = []  # of each call that has a name, None without one
 
-    def read(self, event: JsonObject) -> None:
+    def read(self, event: dict[str, Any]) -> None:
         """Process a chunk or a `chat.completion` object."""
         choices = objects_in(event, "choices")
         choice = next((choice for choice in choices if not choice.get("index")), {})
@@ -96,9 +187,9 @@ class ChatAnswer(Answer):
             self.unknown_event = event
         # beside the last, empty delta some services repeat the whole message
         is_whole = not choice.get("delta") and not (self.size or self._leading_thoughts.pending)
-        self._add_delta(typed_field(choice, "message" if is_whole else "delta", dict))
-        reason = choice.get("finish_reason")
-        if reason and reason != "null":  # a text in each chunk, of DashScope and gateways to it
+        body = typed_field(choice, "message" if is_whole else "delta", dict)
+        self._add_delta(ChatDelta.parse(body))
+        if reason := choice.get("finish_reason"):
             self._add_text("", is_last=True)
             self.finish_reason = str(reason).lower()
             native = typed_field(
@@ -110,23 +201,17 @@ class ChatAnswer(Answer):
 
     def blocks(self) -> list[Any]:
         """Return the reasoning fields to send back; plain reasoning only for answers with calls."""
-        fields: JsonObject = {}
+        fields: dict[str, Any] = {}
         has_named_call = bool(self._signatures)
         if has_named_call:
             fields |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
-            if self._thoughts_in_content:
-                fields[_IN_CONTENT] = "".join(self._thoughts_in_content)
-        pieces = self._pieces
-        if pieces["reasoning_details"]:
+        if self._details:
             fields.pop("reasoning", None)  # these say the same, and more
-        thoughts = _joined(pieces["thinking_blocks"])
-        objects = {
-            "reasoning_details": _joined(pieces["reasoning_details"], only_with_index=True),
-            # one without signature is only shown
-            "thinking_blocks": [block for block in thoughts if _is_whole(block)],
-            "reasoning_items": pieces["reasoning_items"],
-        }
-        fields |= {name: value for name, value in objects.items() if value}
+            fields["reasoning_details"] = _joined(self._details)
+        if signed := self._signed.blocks():
+            fields["thinking_blocks"] = signed
+        if self._items:
+            fields["reasoning_items"] = self._items
         if self._text_signatures:
             fields["provider_specific_fields"] = {"thought_signatures": self._text_signatures}
         if any(self._signatures):
@@ -141,60 +226,31 @@ class ChatAnswer(Answer):
         if cost is not None:
             self.cost = cost
 
-    def _add_delta(self, delta: JsonMapping) -> None:
-        """Add a chunk's `delta`, or the `message` of a whole answer."""
-        # of a service that sends both, one is enough
-        field = next((name for name in _THOUGHTS_FIELDS if typed_field(delta, name, str)), "")
-        if field:
-            self.add(reasoning=delta[field])
-            self._thoughts.setdefault(field, []).append(delta[field])
-        else:
-            self.add(reasoning=joined_text(delta, "reasoning_details", "text"))
-        for name, pieces in self._pieces.items():
-            pieces += objects_in(delta, name)
-        of_google = typed_field(delta, "provider_specific_fields", dict)
-        self._text_signatures += typed_field(of_google, "thought_signatures", list)
-        self._add_text(_text_in(delta, "content"))
-        thinking = "".join(_text_in(part, "thinking") for part in objects_in(delta, "content"))
-        self.add(reasoning=thinking, refusal=typed_field(delta, "refusal", str))
-        if thinking:
-            self._thoughts_in_content.append(thinking)
-        for position, call in enumerate(typed_field(delta, "tool_calls", list)):
-            if isinstance(call, dict):
-                self._add_call(call, position)
-        only_function = typed_field(delta, "function_call", dict)  # before there were tools
-        if only_function:
-            self._add_call({"function": only_function}, 0)
-
-    def _add_call(self, call: JsonMapping, position: int) -> None:
-        """Add a piece of a call; `position` is its index if the service names none."""
-        function = typed_field(call, "function", dict)
-        index = call.get("index")
-        if isinstance(index, str) and index.isdecimal():
-            index = int(index)
-        name = str(function.get("name") or "")
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some local servers send an object instead of a string
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        if name:
-            self._signatures.append(call.get("extra_content"))
-        self.add_call(
-            index if isinstance(index, int) else position,
-            str(call.get("id") or ""),
-            name,
-            str(arguments or ""),
-        )
+    def _add_delta(self, delta: ChatDelta) -> None:
+        self.add(reasoning=delta.thoughts)
+        if delta.thoughts:
+            self._thoughts.setdefault(delta.thoughts_field, []).append(delta.thoughts)
+        self._details += delta.details
+        for piece in delta.signed:
+            self._signed.add(piece)
+        self._items += delta.items
+        self._text_signatures += delta.text_signatures
+        self._add_text(delta.text)
+        self.add(reasoning=delta.thinking, refusal=delta.refusal)
+        for call in delta.calls:
+            if call.name:
+                self._signatures.append(call.signature)
+            self.add_call(call.index, call.id, call.name, call.arguments)
 
     def _add_text(self, text: str, *, is_last: bool = False) -> None:
         thoughts, answer = self._leading_thoughts.feed(text, is_last=is_last)
         self.add(reasoning=thoughts, text=answer)
 
 
-class OpenAIChat(Wire):
+class OpenAIChat(NativeModel):
     """A model behind `/chat/completions`."""
 
     answer_type = ChatAnswer
-    blocks_are_answers = False
     path = "/chat/completions"
 
     @property
@@ -202,17 +258,16 @@ class OpenAIChat(Wire):
         """Whether this is one of Mistral's models, on any service: they have extra rules."""
         return "stral" in f"{self.endpoint.provider} {self.endpoint.model}".lower()
 
-    def request_fields(self, request: ModelRequest, limit: int) -> JsonObject:
+    def request_fields(self, request: ModelRequest, limit: int) -> dict[str, Any]:
         """Return the body with changing fields last, so that servers can cache its prefix."""
         profile = self.profile
         endpoint = self.endpoint
-        body: JsonObject = {
+        body: dict[str, Any] = {
             "model": endpoint.model,
             "stream": True,
             "stream_options": {"include_usage": True},
             profile.limit_name: limit,
-            **endpoint.service.fields,
-            **self.level_fields(request, limit),
+            **self.thinking(request, limit),
         }
         # OpenRouter marks the last message itself
         if profile.cache == "marks" and endpoint.api == "openai":
@@ -232,11 +287,21 @@ class OpenAIChat(Wire):
             body.pop("stream_options", None)
         return body
 
-    def other_wire(self, status: int | None, words: str) -> WireName | None:
+    def other_wire(self, status: int | None, words: str) -> str:
         """Return "responses" if the service asks for that wire."""
-        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else None
+        return "responses" if status in (400, 404) and _NEEDS_RESPONSES.search(words) else ""
 
-    def _messages(self, request: ModelRequest) -> list[JsonObject]:
+    def thinking_fields(self, level: str, limit: int) -> dict[str, Any]:
+        # late: only with a level
+        from swecli.llm.thinking import chat_fields
+
+        profile = self.profile
+        if not profile.may_think:
+            return {}
+        can_be_off = not profile.states_levels
+        return chat_fields(profile.dialect, profile.levels, level, can_be_off=can_be_off)
+
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
         messages = [self._message(message) for message in request.messages]
         if not self.profile.system_role:
             for message in messages:
@@ -248,9 +313,9 @@ class OpenAIChat(Wire):
             return messages
         return _merged(messages)
 
-    def _message(self, message: ApiMessage) -> JsonObject:
-        given_fields: JsonMapping = message
-        converted: JsonObject = {
+    def _message(self, message: ApiMessage) -> dict[str, Any]:
+        given_fields: Mapping[str, Any] = message
+        converted: dict[str, Any] = {
             name: given_fields[name] for name in _SENT_FIELDS if name in given_fields
         }
         if "tool_call_id" in converted:
@@ -272,13 +337,7 @@ class OpenAIChat(Wire):
             ]
             converted["content"] = [*parts, {"type": "text", "text": message["content"]}]
         for fields in self.blocks_to_return(message):
-            converted |= {
-                name: value
-                for name, value in fields.items()
-                if name not in ("extra_content", _IN_CONTENT)
-            }
-            if _IN_CONTENT in fields:
-                converted["content"] = _with_thoughts(fields[_IN_CONTENT], converted["content"])
+            converted |= {name: value for name, value in fields.items() if name != "extra_content"}
             if converted.get("tool_calls"):
                 signatures = fields.get("extra_content", ())
                 converted["tool_calls"] = _with_signatures(converted["tool_calls"], signatures)
@@ -288,9 +347,9 @@ class OpenAIChat(Wire):
         return safe_call_id(call_id, nine_characters=self._is_mistral)
 
 
-def _with_answers_between(messages: Sequence[JsonObject]) -> list[JsonObject]:
+def _with_answers_between(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages with an answer between each tool result and a user message behind it, as Mistral wants."""
-    separated: list[JsonObject] = []
+    separated: list[dict[str, Any]] = []
     for message in messages:
         if separated and separated[-1]["role"] == "tool" and message["role"] == "user":
             separated.append(_INTERRUPTED_ANSWER)
@@ -298,13 +357,9 @@ def _with_answers_between(messages: Sequence[JsonObject]) -> list[JsonObject]:
     return separated
 
 
-def _with_thoughts(thoughts: str, text: str | None) -> list[JsonObject]:
-    """Return the content of an answer in parts, the thoughts first, as Mistral sends them."""
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]}
-    return [thinking, {"type": "text", "text": text}] if text else [thinking]
-
-
-def _with_signatures(calls: Sequence[JsonObject], signatures: Sequence[Any]) -> list[JsonObject]:
+def _with_signatures(
+    calls: Sequence[dict[str, Any]], signatures: Sequence[Any]
+) -> list[dict[str, Any]]:
     """Return the calls, each with the signature at its position, if there is one."""
     signed = list(calls)
     for position, (call, signature) in enumerate(zip(calls, signatures, strict=False)):
@@ -313,9 +368,9 @@ def _with_signatures(calls: Sequence[JsonObject], signatures: Sequence[Any]) -> 
     return signed
 
 
-def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
+def _merged(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge consecutive messages of one role."""
-    merged: list[JsonObject] = []
+    merged: list[dict[str, Any]] = []
     for message in messages:
         last = merged[-1] if merged else {}
         is_same_role = last.get("role") == message["role"] != "tool"
@@ -326,33 +381,28 @@ def _merged(messages: Sequence[JsonObject]) -> list[JsonObject]:
     return merged
 
 
-def _is_only_text(message: JsonMapping) -> bool:
+def _is_only_text(message: Mapping[str, Any]) -> bool:
     return isinstance(message.get("content"), str) and not message.get("tool_calls")
 
 
-def _joined(pieces: Sequence[JsonObject], *, only_with_index: bool = False) -> list[JsonObject]:
-    """Merge consecutive pieces of one type and index, `only_with_index` if they have one. Data come whole, and a
-    signature ends a thought."""
-    joined: list[JsonObject] = []
-    for piece in pieces:
+def _joined(details: Sequence[dict[str, Any]]) -> list[Any]:
+    """Merge consecutive `reasoning_details` of one type and index."""
+    joined: list[dict[str, Any]] = []
+    for piece in details:
         last = joined[-1] if joined else {}
         is_same = piece.get("index") == last.get("index") and piece.get("type") == last.get("type")
-        may_join = isinstance(piece.get("index"), int) or not only_with_index
-        if not (is_same and may_join) or "data" in piece or _is_whole(last):
-            joined.append({name: value for name, value in piece.items() if value is not None})
+        has_index = isinstance(piece.get("index"), int)
+        if not is_same or not has_index or "data" in piece or "data" in last:
+            joined.append(dict(piece))
             continue
         for name, value in piece.items():
-            if name in ("text", "summary", "thinking"):
+            if name in ("text", "summary"):
                 last[name] = typed_field(last, name, str) + typed_field(piece, name, str)
             elif value is not None:
                 last[name] = value
     return joined
 
 
-def _is_whole(thought: JsonMapping) -> bool:
-    return bool(thought.get("signature") or thought.get("data"))
-
-
-def _text_in(holder: JsonMapping, name: str) -> str:
+def _text_in(holder: Mapping[str, Any], name: str) -> str:
     """Return a field that is a text, or the joined text of a list of parts."""
     return typed_field(holder, name, str) or joined_text(holder, name, "text")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from swecli.models.action import Action, ActionResult, Flag, Invocation, Need, Words
 from swecli.models.counts import pluralize
-from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput, UsageError
 from swecli.models.playbook import AppliedDelta, Bullet, EffectCounts, Evidence, Trust
 from swecli.playbook.action import ActionContext, resolve_file, summarize
@@ -79,7 +78,7 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
     effects = ctx.sessions.playbook.effects([bullet.id for bullet in ranked])
     rows = []
     for bullet in ranked:
-        origin = (bullet.reach, _who_said(bullet))
+        origin = (bullet.reach, _SAID_BY[bullet.trust])
         more = (str(bullet.uses),) if verbose else ()
         team = ", team" if bullet.section == TEAM else ""
         state = f"{_format_state(bullet)}{team}"
@@ -102,15 +101,6 @@ def _table(ctx: ActionContext, bullets: Sequence[Bullet], *, verbose: bool) -> A
         rows=tuple(rows),
         note=" · ".join(notes),
     )
-
-
-def _who_said(bullet: Bullet) -> str:
-    """Return who said a strategy. One that waits since it is not just what the user said has his words beside it, but
-    not yet his trust."""
-    if bullet.doubt is Doubt.RESTATED:
-        return "you, in other words"
-    is_said = bullet.doubt in (Doubt.REACHING, Doubt.UNCERTAIN)
-    return "you" if is_said else _SAID_BY[bullet.trust]
 
 
 def _totals(ctx: ActionContext) -> Iterator[str]:
@@ -245,7 +235,7 @@ def show(sessions: SessionManager, invocation: Invocation) -> ActionResult:
 
 def describe_strategy(bullet: Bullet, effects: EffectCounts) -> Iterator[str]:
     """Yield lines on what a strategy says, where it applies, and what it did."""
-    origin = f"said by {_who_said(bullet)}"
+    origin = f"said by {_SAID_BY[bullet.trust]}"
     yield f"{bullet.id}  {bullet.content}"
     yield f"{bullet.kind} · for {bullet.reach} · {_format_state(bullet)} · {origin}"
     if bullet.when:

@@ -11,7 +11,7 @@ from typing import Any
 from swecli.config.settings import Settings
 from swecli.models.doubts import Doubt
 from swecli.models.errors import BadInput, SwecliError
-from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed, quote_words
+from swecli.models.learning_events import PlaybookUpdated, ReflectionFailed
 from swecli.models.message import RequestRecord
 from swecli.models.playbook import AppliedDelta, Bullet, Effect, Op, Verdict
 from swecli.models.session import Session
@@ -240,10 +240,7 @@ class LearningService:
             elif pays:
                 lines = ("was undone meanwhile",)
                 tokens = call.usage.total
-                query = self.sessions.query_of(number)
-                events.append(
-                    PlaybookUpdated(number, "", lines, cost=call.cost, tokens=tokens, query=query)
-                )
+                events.append(PlaybookUpdated(number, "", lines, cost=call.cost, tokens=tokens))
         return _join(events)
 
     def pop_restated(self) -> list[Restated]:
@@ -495,17 +492,10 @@ class LearningService:
         if learned.failure:
             is_kept = self._is_pending(session, learned.interaction)
             return [
-                ReflectionFailed(
-                    learned.interaction,
-                    learned.failure,
-                    is_kept,
-                    cost=learned.cost,
-                    query=self.sessions.query_of(learned.interaction),
-                )
+                ReflectionFailed(learned.interaction, learned.failure, is_kept, cost=learned.cost)
             ]
         if applied is not None or learned.lines or refusals or learned.usage.total or answer:
-            event = _report(learned, applied, refusals, answer)
-            return [replace(event, query=self.sessions.query_of(learned.interaction))]
+            return [_report(learned, applied, refusals, answer)]
         return []
 
 
@@ -579,7 +569,7 @@ def _report(
         cost=learned.cost,
         tokens=learned.usage.total,
         waiting=tuple(waiting_names),
-        answer=tuple(_describe_answer(answer, refusals)) if answer else (),
+        answer=tuple(_describe_answer(learned.interaction, answer, refusals)) if answer else (),
     )
 
 
@@ -597,9 +587,7 @@ def _join(events: Sequence[LearningEvent]) -> list[LearningEvent]:
     if len(updates) < 2:
         return [*events]
     *earlier, last = updates
-    lines = [
-        f"{line} (in {quote_words(update.query)})" for update in earlier for line in update.lines
-    ]
+    lines = [f"T{update.interaction}: {line}" for update in earlier for line in update.lines]
     joined: dict[str, Any] = {"lines": (*lines, *last.lines)}
     for name in _JOINED:
         joined[name] = tuple(item for update in updates for item in getattr(update, name))
@@ -615,9 +603,9 @@ def _format_effects(verdicts: Sequence[Verdict]) -> Iterator[str]:
             yield f"{', '.join(names)} {effect}"
 
 
-def _describe_answer(answer: ExchangeAnswer, refusals: Sequence[str]) -> Iterator[str]:
+def _describe_answer(number: int, answer: ExchangeAnswer, refusals: Sequence[str]) -> Iterator[str]:
     """Yield what a reflector answered about an exchange, line by line."""
-    yield f"the turn: {answer.turn}" + (f": {answer.reason}" if answer.reason else "")
+    yield f"T{number} {answer.turn}" + (f": {answer.reason}" if answer.reason else "")
     for name, (effect, reason) in answer.effects.items():
         yield f"{name} {effect}" + (f": {reason}" if reason else "")
     for lesson in answer.lessons:

@@ -44,16 +44,17 @@ class AsyncQueryProcessor:
         self._user_shell: UserShell | None = None  # None: no line has been run
 
     def measure_next(self) -> None:
-        """After a session's first request, show in the footer how full the next one will be, as `/context` does. Its
-        tokens may be estimated. If the user asked for it, show its price too, also of the first one."""
+        """After the first request, show in the footer how full the next one will be, as `/context` does. Its tokens may
+        be estimated. If the user asked for it, show its price too, also of the first one."""
         footer = self._program.footer
         agent = self._program.agent
         footer.next_price = _format_price(agent) if footer.shows_price else ""
-        session = agent.sessions.current_session
-        if session is None or not session.interactions:
+        if footer.context is None:
             return
         request = agent.prepare("").request
-        footer.measured(session, request.window[0])
+        session = agent.sessions.current_session
+        if session is not None:
+            footer.measured(session, request.window[0])
         size = agent.make_fitter().measure(request.messages)
         footer.observe(ContextMeasured(size.tokens, size.limit, size.estimated))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from swecli.models.approval import AskRequest, Decision
 from swecli.models.errors import BadInput
 from swecli.repl.input.question import Option
+from swecli.repl.input.user_question import Asker
 from swecli.values import dataclass
 
 if TYPE_CHECKING:
@@ -24,13 +25,7 @@ _CHANGE = Option("no, and tell it what to change", "4")
 _OPTIONS = (_ACCEPT, _ACCEPT_ASKING, _EDIT, _REFUSE, _CHANGE)  # 1 to 4 are as in every question
 
 
-class EditingAsker(Protocol):
-    async def choose(
-        self, title: str, options: Sequence[Option], *, guarded: bool = False
-    ) -> int | None: ...
-
-    async def ask_text(self, label: str) -> str | None: ...
-
+class EditingAsker(Asker, Protocol):
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None: ...
 
 

@@ -48,22 +48,11 @@ _BURST_GAP = 0.05
 _NO_END = (
     "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
 )
-# Seconds for a second Ctrl+C. A screen reader needs two of them to read the line that asks for it, and a later one that
-# takes back half a line is no wish to quit.
-_LEAVING_SECONDS = 5.0
 _CONFIRM = "y"  # as a line, after an answer that lasts
 
 
 def _has_input() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
-
-
-def _has_terminal() -> bool:
-    """Return whether this program may read from the terminal: it is not closed, and no other one has it."""
-    try:
-        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except OSError:
-        return False
 
 
 def _give_out_lines(is_whole: bool) -> None:
@@ -74,10 +63,6 @@ def _give_out_lines(is_whole: bool) -> None:
         modes = termios.tcgetattr(stdin)
         modes[3] = modes[3] | termios.ICANON if is_whole else modes[3] & ~termios.ICANON
         termios.tcsetattr(stdin, termios.TCSANOW, modes)
-
-
-def _without_marks(text: str) -> str:
-    return text.replace(_PASTE_START, "").replace(_PASTE_END, "")
 
 
 def _lines(text: str) -> list[str]:
@@ -120,8 +105,7 @@ class DumbPrompt:
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._is_prompting = False  # the sign of the prompt is the last that was written
-        # until when, in seconds of the loop, another Ctrl+C quits: it was pressed while nothing ran
-        self._leaving_until = 0.0
+        self._is_leaving = False  # since the last line, Ctrl+C was pressed while nothing ran
 
     async def run(self) -> None:
         """Read lines until `end` or end of input. Raises the error passed to `end`."""
@@ -129,12 +113,10 @@ class DumbPrompt:
         self._reader = loop.create_task(self._submit_lines())
         loop.add_reader(sys.stdin.fileno(), self._read)
         loop.add_signal_handler(signal.SIGINT, self._handle_sigint)
-        loop.add_signal_handler(signal.SIGCONT, self._handle_sigcont)
         self._program.start_loading()
         if self._brackets_pastes:
             self.write(_BRACKETS_ON)
         await asyncio.wait([self._reader])
-        loop.remove_reader(sys.stdin.fileno())
         self._give_out(whole_lines=True)
         if self._brackets_pastes:
             self.write(_BRACKETS_OFF)
@@ -148,7 +130,7 @@ class DumbPrompt:
             self._is_prompting = True
             line = await self._typed.get()
             self._is_prompting = False
-            self._leaving_until = 0.0
+            self._is_leaving = False
             while line.endswith(_CONTINUED):
                 self.write(_GOES_ON)
                 line = line.removesuffix(_CONTINUED) + "\n" + await self._typed.get()
@@ -225,7 +207,7 @@ class DumbPrompt:
             self.write(_CUT)
         elif _PASTE_START in text:
             # Enter ends the message, not the lines of what was pasted
-            self._typed.put_nowait(_without_marks(text))
+            self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
         else:
             burst = Burst.split(text, "\n", self._program.is_command)
             for line in (
@@ -252,62 +234,20 @@ class DumbPrompt:
         self.write(_NO_END)
 
     def _handle_sigint(self) -> None:
-        """Interrupt what runs, and give back what has not begun; if there is neither, quit when asked twice."""
+        """Interrupt what runs, else give back what has not begun yet, else quit if the user asked before."""
         if not self._is_prompting:  # else it is done with what is written next
             self.write("\n")  # the terminal has printed ^C
-        not_begun = self._take_not_begun()
-        now = asyncio.get_running_loop().time()
         if self._program.working:
             self._program.interrupt()
+        elif not_begun := self._take_pieces() or "\n".join(self._program.queue.lines):
             self._program.queue.clear()
-        elif not_begun:
-            self._leaving_until = 0.0
-        elif now < self._leaving_until:
+            self._is_leaving = False
+            self.set_draft(not_begun.rstrip("\n"))
+        elif self._is_leaving:
             self._program.quit()
         else:
-            self._leaving_until = now + _LEAVING_SECONDS
+            self._is_leaving = True
             self.write("Press Ctrl+C again to quit.\n")
-        if not_begun:
-            self._give_back(not_begun)
-
-    def _handle_sigcont(self) -> None:
-        """Have pastes marked again, as a shell has switched that off meanwhile, and show where a line is typed."""
-        if not _has_terminal():
-            return
-        if self._brackets_pastes:
-            self._output.write_raw(_BRACKETS_ON)
-        if self._is_prompting:
-            self._output.write_raw(_PROMPT)
-        self._output.flush()
-
-    def _take_not_begun(self) -> str:
-        """Return the lines that were typed and have not begun; "" for none."""
-        lines = [*self._program.queue.lines]
-        self._program.queue.clear()
-        is_at_end = False
-        while not self._typed.empty():
-            line = self._typed.get_nowait()
-            is_at_end = is_at_end or not line
-            lines.append(line.rstrip("\n"))
-        if is_at_end:
-            self._typed.put_nowait("")
-        lines += _without_marks(self._take_pieces()).split("\n")
-        return "\n".join(filter(None, lines))
-
-    def _give_back(self, not_begun: str) -> None:
-        self.history.append_string(not_begun)
-        self.set_draft(not_begun)
-
-    def keep_draft(self) -> None:
-        """Keep what was typed and has not begun in the history, also the beginning of a line, which the terminal still
-        holds."""
-        if _has_terminal():
-            _give_out_lines(is_whole=False)
-            if _has_input():
-                data = os.read(sys.stdin.fileno(), _MAX_READ)
-                self._pieces.append(self._decoder.decode(data))
-            _give_out_lines(is_whole=True)
-        self.history.append_string(self._take_not_begun())
 
     def end(self, error: Exception | None = None) -> None:
         self._error = self._error or error
@@ -350,46 +290,31 @@ class DumbPrompt:
         default: int | None = None,
         escape: str = "",
     ) -> int | None:
-        """Ask the user to type an option's key, number, letter or word; return its index, or `default` for an empty
-        line. An answer with a confirmation takes a second line. `escape` is about a key that this prompt does not
-        see."""
-        answer = await self._choose(title, options, guarded=guarded)
-        return answer if isinstance(answer, int) else default
-
-    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
-        """Return the index of the chosen option, the text that was typed instead, or None for an empty line."""
-        return await self._choose(title, options, guarded=True)
-
-    async def _choose(
-        self, title: str, options: Sequence[Option], *, guarded: bool
-    ) -> int | str | None:
+        """Ask the user to type an option's key, number or letter; return its index, or `default` for an empty line. An
+        answer with a confirmation takes a second line. `escape` is about a key that this prompt does not see."""
         keys = [option.key or str(number) for number, option in enumerate(options, 1)]
         rows = [
             f"{key} {one_line(option.label)}" for key, option in zip(keys, options, strict=True)
         ]
         self.write("\n".join([sanitize(title), *rows]) + "\n")
-        if guarded:  # what was typed before the question was shown does not answer it
+        if guarded:  # discard what was typed before the question was shown
             with suppress(termios.error):
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-            if not_begun := self._take_not_begun():
-                self._give_back(not_begun)
+            self._typed = asyncio.Queue()
+            self._take_pieces()
         answers = {option.letter: index for index, option in enumerate(options)}
-        answers |= {option.word: index for index, option in enumerate(options)}
         answers |= {key: index for index, key in enumerate(keys)}
         proposed: int | None = None  # index of the option that the next line may confirm
         while typed := await self.ask_text(_PROMPT.strip()):
             if proposed is not None and typed == _CONFIRM:
                 return proposed
             index = answers.get(typed)
-            takes_text = any(option.takes_text for option in options)
-            if index is None and takes_text and not typed.startswith(("/", "!")):
-                return typed
             if index is not None and not options[index].confirmation:
                 return index
             proposed = index
             if index is not None:
                 self.write(f"{one_line(options[index].confirmation)} {_CONFIRM} to confirm\n")
-        return None
+        return default
 
     async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
         """Choose nothing: see `has_lists`."""
@@ -405,16 +330,14 @@ class DumbPrompt:
     async def run_in_foreground(self, command: str) -> int:
         """Give the terminal to a command line of the user; return its exit code. Raises BadInput."""
         # late: few lines are such
-        from swecli.repl.foreground import run_in_foreground, wait_for_program
+        from swecli.repl.foreground import run_in_foreground
 
         loop = asyncio.get_running_loop()
         stdin = sys.stdin.fileno()
         start = self._start
         loop.remove_reader(stdin)  # the command reads what is typed
         try:
-            return await wait_for_program(
-                lambda started: run_in_foreground(command, start.cwd, start.environ, started)
-            )
+            return await asyncio.to_thread(run_in_foreground, command, start.cwd, start.environ)
         finally:
             loop.add_reader(stdin, self._read)
 
@@ -426,13 +349,10 @@ class DumbPrompt:
         )
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
-        # late: a plan is seldom edited
-        from swecli.repl.foreground import wait_for_program
-
         loop = asyncio.get_running_loop()
         stdin = sys.stdin.fileno()
         loop.remove_reader(stdin)  # the editor reads what is typed
         try:
-            await wait_for_program(lambda started: run_editor(environ, path, line, started))
+            await asyncio.to_thread(run_editor, environ, path, line)
         finally:
             loop.add_reader(stdin, self._read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from prompt_toolkit.application import Application, get_app
+from prompt_toolkit.application import Application, get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
@@ -30,7 +30,7 @@ from swecli.models.errors import BadInput
 from swecli.repl.input.buffer import LineBuffer
 from swecli.repl.input.clipboard_picture import find_dropped_pictures, save_clipboard_picture
 from swecli.repl.input.history import MAX_LINE, LineHistory
-from swecli.repl.key_map import KeyMap, KeySequence
+from swecli.repl.key_map import KeyMap
 from swecli.repl.program import Program
 
 _QUIT_TIMEOUT = 2.0  # seconds for the second key press
@@ -48,8 +48,6 @@ _BUILT_IN: dict[str, tuple[str, Filter]] = {
 }
 # they hold a terminal's output elsewhere; prompt-toolkit begins a search and quotes the next key
 _HARMLESS = ("c-s", "c-q")
-# with these it waits for the next key, whichever that is, and goes to that character
-_TAKE_NEXT_KEY = (("c-]",), ("escape", "c-]"))
 _CUT_PASTE = (
     "Not sent: part of a paste's mark is missing. Undo that, or delete the rest of the mark."
 )
@@ -69,14 +67,10 @@ class _ActionKeys:
 
         def add(handler: KeyHandlerCallable) -> KeyHandlerCallable:
             for key in self.key_map.keys_of(action):
-                self.bind_key(key, condition, handler)
+                self.bindings.add(*key, filter=condition)(handler)
             return handler
 
         return add
-
-    def bind_key(self, key: KeySequence, condition: Filter, handler: KeyHandlerCallable) -> None:
-        """Bind a handler to one key."""
-        self.bindings.add(*key, filter=condition, eager=key in _TAKE_NEXT_KEY)(handler)
 
     def add_moved(self) -> None:
         """Bind the actions that prompt-toolkit has by itself to the keys that the user chose for them. A Ctrl key that
@@ -100,8 +94,6 @@ def make_keys(
     keys.bindings.add("c-@")(_do_nothing)
     for key in _HARMLESS:
         keys.bindings.add(key, filter=_TYPING)(_do_nothing)
-    for sequence in _TAKE_NEXT_KEY:
-        keys.bind_key(sequence, _TYPING, _do_nothing)
     keys.add_moved()
     _add_enter_keys(keys, program)
     _add_paste_keys(keys, program, history)
@@ -131,9 +123,8 @@ def make_keys(
         buffer = event.app.current_buffer
         draft = history.pastes.expand(buffer.text)
         try:
-            edited = await event.app.run_program(  # type: ignore[attr-defined]  # an InlineApplication
-                lambda started: edit_text(environ, draft, started)
-            )
+            with event.app.suspended():  # type: ignore[attr-defined]  # an InlineApplication
+                edited = await run_in_terminal(lambda: edit_text(environ, draft), in_executor=True)
         except BadInput as error:
             program.footer.hint = f"{error.message} {error.hint}".strip()
             event.app.invalidate()
@@ -166,7 +157,7 @@ def _add_interrupt_keys(keys: _ActionKeys, program: Program) -> None:
         for key in keys.key_map.keys_of(action):
             needs_esc = key[0] == "escape"  # with which vi leaves the insert mode
             is_vi_free = ~vi_insert_mode if needs_esc else _ALWAYS
-            keys.bind_key(key, is_free & is_vi_free & condition, handler)
+            keys.bindings.add(*key, filter=is_free & is_vi_free & condition)(handler)
 
     def interrupt_and_type(event: KeyPressEvent) -> None:
         program.interrupt()

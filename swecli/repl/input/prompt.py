@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
@@ -120,7 +120,6 @@ class PromptLine:
         self.link_root = start.cwd if self._has_marks else None
         self.last_key = float("-inf")  # seconds of the loop, which are those of `time.monotonic`
         self.question: Question | None = None
-        self._draft: Document | None = None  # what was in the input line before a question took it
         self._hides_text = False
         self._paste_hint = ""  # the last one
         self._question_lock = asyncio.Lock()
@@ -180,17 +179,10 @@ class PromptLine:
 
     def end(self, error: Exception | None = None) -> None:
         """Stop reading; `run` raises the error, if any, and the draft is kept in the history."""
-        self.keep_draft()
-        self.app.end_program()
+        if error is not None:
+            self.history.append_string(self.buffer.text)
         if self.app.is_running and not self.app.is_done:
             self.app.exit(exception=error or EOFError())
-
-    def keep_draft(self) -> None:
-        """Keep what was typed and not sent in the history, but for a secret."""
-        if self._draft is not None:
-            self.history.append_string(self._draft.text)
-        if not self._hides_text:
-            self.history.append_string(self.buffer.text)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -253,13 +245,15 @@ class PromptLine:
         from swecli.repl.foreground import run_in_foreground
 
         start = self._start
-        return await self.app.run_program(
-            lambda started: run_in_foreground(command, start.cwd, start.environ, started)
-        )
+        with self.app.suspended():
+            return await run_in_terminal(
+                lambda: run_in_foreground(command, start.cwd, start.environ), in_executor=True
+            )
 
     async def open_editor(self, environ: Mapping[str, str], path: Path, line: int) -> None:
         """Give the terminal to the user's editor until it exits. Raises BadInput if it cannot be started."""
-        await self.app.run_program(lambda started: run_editor(environ, path, line, started))
+        with self.app.suspended():
+            await run_in_terminal(lambda: run_editor(environ, path, line), in_executor=True)
 
     async def choose(
         self,
@@ -291,11 +285,6 @@ class PromptLine:
             answer = await self._ask_without_draft(Picker(title, options, details))
         return answer if isinstance(answer, int) else None
 
-    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
-        """Return the index of the chosen option, the text that was typed instead, or None for no answer. Guarded: see
-        `Question`."""
-        return await self._ask(Question(title, options, guarded=True, stop=self._stop_question))
-
     async def choose_action(self, actions: ActionList) -> tuple[int, str] | None:
         """Return the index of the option that a key was pressed on, and the key; None if the list was closed. The draft
         is restored."""
@@ -304,13 +293,12 @@ class PromptLine:
 
     async def _ask_without_draft(self, question: Question, text: str = "") -> int | str | None:
         """Ask with `text` in the input line, and restore what was in it."""
-        self._draft = draft = self.buffer.document
+        draft = self.buffer.document
         self.buffer.document = Document(text)
         try:
             return await self._ask(question)
         finally:
             self.buffer.document = draft
-            self._draft = None
 
     def _stop_question(self) -> None:
         """Interrupt the line that asks; a question of something else is not answered."""
@@ -353,9 +341,7 @@ class PromptLine:
                 self.redraw()
 
     def _handle_sigcont(self) -> None:
-        """Set raw mode again after a stop, redraw, and guard the question again; not under another program."""
-        if self.app.has_given_terminal:
-            return
+        """Set raw mode again after a stop, redraw, and guard the question again."""
         self.app.input.raw_mode().__enter__()  # the application restores the terminal's mode at exit
         if self.question is not None:
             self.question.close_again()
@@ -393,7 +379,7 @@ class PromptLine:
         if buffer.text:
             self._program.footer.hint = ""
         if self.question is not None:
-            self.question.change_draft(buffer.text)
+            self.question.deselect()
 
     def _accept(self, buffer: Buffer) -> bool:
         self.app.vi_state.reset()  # the next line begins in insert mode

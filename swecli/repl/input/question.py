@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -35,7 +34,7 @@ class Option:
 
     To a guarded question the key answers alone unless `needs_enter`, the letter only with Enter: words begin with it.
     `confirmation` says what the answer changes for longer than this question; "" if it changes nothing. It is read
-    first, and a second key confirms it. With `takes_text` a line that is no other answer is this one.
+    first, and a second key confirms it.
     """
 
     label: str
@@ -43,18 +42,10 @@ class Option:
     letter: str = ""
     needs_enter: bool = False
     confirmation: str = ""
-    takes_text: bool = False
-
-    @property
-    def word(self) -> str:
-        """The word that the letter stands for, "yes" or "no", which answers like it; "" for none."""
-        first, *_ = re.findall(r"\w+", self.label) or [""]
-        return first if self.letter and first.startswith(self.letter) else ""
 
 
 class Question:
-    """A question. `result` is an option's index, the typed text if there are no options or one that takes it, or None
-    for no answer.
+    """A question. `result` is an option's index, the typed text if there are no options, or None for no answer.
 
     A `guarded` question ignores keys until it was on the screen for `_QUIET_SECONDS` without any, so that keys typed
     before it could be read never answer it, and none of its options but the `default`, which changes nothing, is
@@ -91,7 +82,6 @@ class Question:
         self.pending: int | None = None
         self._is_confirming = False  # whether Enter was pressed on the highlighted option
         self._has_draft = False
-        self._may_be_answer = False  # the draft was begun after keys could answer
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[int | str | None] = self._loop.create_future()
         self._visible = range(0)  # indices of the options on the screen
@@ -103,27 +93,12 @@ class Question:
         """Update the text in the input line; while there is one, letters and digits are text."""
         self._has_draft = bool(text)
 
-    def change_draft(self, text: str) -> None:
-        """Deselect the option of a guarded question, because the draft has changed; propose the one that it says in
-        words, if it was begun after keys could answer."""
-        if not (self.guarded and self.options):
-            return
-        self.cursor = None
-        self._is_confirming = False
-        self._may_be_answer = self._may_be_answer and bool(text)
-        self.pending = self._find_words(text) if self._may_be_answer else None
-
-    def _find_words(self, text: str) -> int | None:
-        """Return the index of the option that a line of text is, None for none: commands are lines of their own."""
-        word = text.strip().rstrip(".!").casefold()
-        for index, option in enumerate(self.options):
-            if option.word and word == option.word:
-                return index
-        if not self._takes_text or text.lstrip().startswith(("/", "!")):
-            return None
-        by_key = self.find_option(text.strip())
-        takes_text = [option.takes_text for option in self.options]
-        return takes_text.index(True) if by_key is None else by_key
+    def deselect(self) -> None:
+        """Deselect the option of a guarded question, because the draft has changed."""
+        if self.guarded and self.options:
+            self.pending = None
+            self.cursor = None
+            self._is_confirming = False
 
     def mark_drawn(self) -> float | None:
         """Start the quiet time; return when it ends, in the loop's seconds, or None if nothing is waited for."""
@@ -191,7 +166,7 @@ class Question:
 
             @keys.add(key, filter=is_open)
             def move(event: KeyPressEvent, step: int = step) -> None:
-                if self.pending is not None and not self._is_answered_by(event.current_buffer.text):
+                if self.pending is not None:
                     event.current_buffer.reset()  # takes back the typed letter or digit
                 self.move(step)
 
@@ -204,11 +179,7 @@ class Question:
         )
         def answer_selected(event: KeyPressEvent) -> None:
             if self.pending is not None:
-                text = event.current_buffer.text
-                event.current_buffer.reset()  # what was typed; an arrow keeps the draft
-                if self._is_answered_by(text):
-                    self.answer(text.strip())
-                    return
+                event.current_buffer.reset()  # the typed letter or digit; an arrow keeps the draft
             elif self._confirmation and not self._is_confirming:
                 self._is_confirming = True
                 return
@@ -225,11 +196,7 @@ class Question:
             self.answer(None)
 
         # Eager: the next key must not make it an Alt key. Alt has no use while there is no draft.
-        is_proposed = Condition(
-            lambda: (
-                self.pending is not None and not self._is_answered_by(get_app().current_buffer.text)
-            )
-        )
+        is_proposed = Condition(lambda: self.pending is not None)
 
         @keys.add("escape", filter=is_guarded & (is_empty | is_proposed), eager=True)
         def stop(event: KeyPressEvent) -> None:
@@ -248,28 +215,14 @@ class Question:
             if index is not None and not self.guarded:
                 self.answer(index)
                 return
-            self._may_be_answer = True
             event.current_buffer.insert_text(event.data)  # which deselects
-            if index is not None:
-                self.pending = index
+            self.pending = index
             if index is not None and self._answers_alone(event.data, self.options[index]):
                 self._loop.call_later(
                     _CONFIRM_DELAY, self._confirm, event.current_buffer, event.data
                 )
 
         return keys
-
-    @property
-    def _takes_text(self) -> bool:
-        """Whether a line of text answers it beside its options."""
-        return any(option.takes_text for option in self.options)
-
-    def _is_answered_by(self, text: str) -> bool:
-        """Return whether a text is the proposed answer, and not only the key of one."""
-        if self.pending is None:
-            return False
-        option = self.options[self.pending]
-        return option.takes_text and text.strip() != option.key
 
     @staticmethod
     def _answers_alone(key: str, option: Option) -> bool:
@@ -347,8 +300,7 @@ class Question:
             return "Enter to answer"
         if self._has_draft and self.guarded:
             return "Typing a line: answer with ↑↓ + Enter"
-        words = ", or in your own words" if self._takes_text else ""
-        return f"Answer with {self._name_keys()}↑↓ + Enter{words} · Esc {self._escape}"
+        return f"Answer with {self._name_keys()}↑↓ + Enter · Esc {self._escape}"
 
     def _name_keys(self) -> str:
         """Return what kind of keys answer beside the arrows: all that are needed before the options are read."""

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, TextIO
 
-from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -29,10 +29,6 @@ from swecli.repl.input.key_stream import KeyStream
 from swecli.repl.input.rows_above import count_rows_above
 from swecli.repl.render.theme import Theme
 
-if TYPE_CHECKING:
-    from swecli.repl.foreground import Started
-
-Result = TypeVar("Result")
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _CHUNK_BYTES = 1 << 16
 # seconds without a byte after which the end of a paste may be lost: terminals send one in a go
@@ -220,7 +216,6 @@ class InlineApplication(Application[None]):
     _print_timer: asyncio.TimerHandle | None = None
     _printed_at = 0.0
     _is_suspended = False
-    _program: asyncio.Future[Any] | None = None  # what waits for the program that has the terminal
     _resize_timer: asyncio.TimerHandle | None = None
     _size: Size | None = None  # for which the application is drawn
     _row_timer: asyncio.TimerHandle | None = None  # while the row of the cursor is waited for
@@ -299,30 +294,6 @@ class InlineApplication(Application[None]):
         finally:
             self._is_suspended = False
             self.print_pending()
-
-    async def run_program(self, work: Callable[[Started], Result]) -> Result:
-        """Give the terminal to the program that `work` starts: see `wait_for_program`. `end_program` ends it."""
-        # late: few lines and keys start a program
-        from swecli.repl.foreground import wait_for_program
-
-        with self.suspended():
-            async with in_terminal():
-                waiting = asyncio.ensure_future(wait_for_program(work))
-                self._program = waiting
-                try:
-                    return await waiting
-                finally:
-                    self._program = None
-
-    @property
-    def has_given_terminal(self) -> bool:
-        """Return whether another program has the terminal."""
-        return self._program is not None
-
-    def end_program(self) -> None:
-        """End the program that has the terminal, if there is one."""
-        if self._program is not None:
-            self._program.cancel()
 
     def print_pending(self, row: int | None = None) -> None:
         """Print what is pending; while the size of the terminal changes, it waits. `row`: see `_erase`."""

@@ -12,27 +12,21 @@ _TITLE = "Your answer?"
 
 
 class Asker(Protocol):
-    """Asks for an answer that may be a text."""
-
-    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None: ...
+    async def choose(
+        self, title: str, options: Sequence[Option], *, guarded: bool = False
+    ) -> int | None: ...
 
     async def ask_text(self, label: str) -> str | None: ...
 
 
 async def answer_question(asker: Asker, request: AskRequest) -> Decision:
-    """Return the user's answer: one of the request's choices, or a text, which may be typed at once. The question
-    itself is on the screen above. Guarded like an approval: keys that were typed before it could be read do not answer
-    it."""
+    """Return the user's answer: one of the request's choices, or a text. The question itself is on the screen above.
+    Guarded like an approval: keys that were typed before it could be read do not answer it."""
     choices = request.choices or ()
     no_answer = f"no answer (its default: {request.default})" if request.default else "no answer"
     labels = [*choices, "another answer" if choices else "write an answer", no_answer]
-    options = [
-        Option(label, str(number), takes_text=number == len(choices) + 1)
-        for number, label in enumerate(labels, 1)
-    ]
-    picked = await asker.choose_or_write(_TITLE, options)
-    if isinstance(picked, str):
-        return Decision(allow=True, answer=picked)
+    options = [Option(label, str(number)) for number, label in enumerate(labels, 1)]
+    picked = await asker.choose(_TITLE, options, guarded=True)
     if picked is None or picked == len(choices) + 1:
         return Decision(allow=False)
     if picked < len(choices):

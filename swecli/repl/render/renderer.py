@@ -71,8 +71,7 @@ class Renderer:
         self._aside: AsideView | None = (
             None  # a question beside the conversation that is being answered
         )
-        self._paused = False  # a question is open
-        self._held_results: list[events.ToolFinished] = []  # that came while it was
+        self._paused = False
         self._drawn_at = float("-inf")
         self._ticker: asyncio.Task[None] | None = None
 
@@ -154,11 +153,6 @@ class Renderer:
         return self._working or (self._aside is not None and not self._aside.is_done)
 
     def show(self, event: events.Event) -> None:
-        """Show an event. A result waits for the end of an open question: between the call that is asked about and the
-        answers, it would look as if it were asked about."""
-        if self._paused and isinstance(event, events.ToolFinished):
-            self._held_results.append(event)
-            return
         print_count = self.screen.print_count
         self._handle(event)
         self.draw(force=self.screen.print_count != print_count)
@@ -193,8 +187,7 @@ class Renderer:
             self._last_fold = tools.fold_approval(request)
             return
         self._print_block(tools.render_approval(request, hint=self._expand_hint))
-        if request.preview.kind == "diff":  # all else is shown whole
-            self.set_folded(tools.fold_approval(request))
+        self.set_folded(tools.fold_approval(request))
 
     def show_decision(self, request: AskRequest, decision: Decision | None) -> None:
         """Print the user's decision; None if the question was cancelled. The result follows it without a summary."""
@@ -204,10 +197,6 @@ class Renderer:
                 self._answered.add(request.call.id)
             self.screen.print(tools.render_decision(request, decision, self.screen.link_root))
         self._paused = False
-        held_results = self._held_results
-        self._held_results = []
-        for result in held_results:
-            self._finish_call(result)
         self.draw(force=True)
 
     def set_folded(self, fold: Fold) -> None:
@@ -325,14 +314,11 @@ class Renderer:
             return  # the decision is printed
         if event.call.id in self._answered:
             return
-        is_diff = event.result.for_user.kind == "diff"
-        is_shown_whole = was_previewed and is_diff and event.result.ok
-        if self._unfolds and not is_shown_whole:
+        if self._unfolds:
             self._print_block(tools.render_expanded(event))
             self._last_fold = tools.fold_call(event)
             return
-        if not is_shown_whole:  # else its diff is a fold of the question
-            self.set_folded(tools.fold_call(event))
+        self.set_folded(tools.fold_call(event))
         has_summary = self._decided_call != event.call.id
         block = tools.render_call(
             event,

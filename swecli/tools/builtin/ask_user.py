@@ -63,7 +63,7 @@ def _plan(params: AskUserParams, ctx: ToolContext) -> _QuestionPlan:
     return _QuestionPlan(f"Ask {question}", question=question, choices=choices, default=default)
 
 
-@tool(READ, AskUserParams, _plan, Offer(in_tasks=False, in_reviews=False), verb="Ask the user")
+@tool(READ, AskUserParams, _plan, Offer(in_tasks=False, in_reviews=False))
 async def ask_user(params: AskUserParams, ctx: ToolContext, plan: _QuestionPlan) -> ToolResult:
     question = plan.question
     choices = plan.choices

@@ -45,7 +45,7 @@ def _plan(params: DiagnosticsParams, ctx: ToolContext) -> CommandPlan:
     return replace(plan, summary=f"Check with {line}")
 
 
-@tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"), verb="Check")
+@tool(RUN, DiagnosticsParams, _plan, Offer(in_reviews=False, needs="diagnostics"))
 async def diagnostics(params: DiagnosticsParams, ctx: ToolContext, plan: CommandPlan) -> ToolResult:
     env = child_environment(ctx.commands.environ)
     check_unchanged(plan.scripts, digest_scripts(ctx.guard, plan.subject, env))

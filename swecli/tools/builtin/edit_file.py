@@ -53,7 +53,7 @@ def _plan(params: EditFileParams, ctx: ToolContext) -> ChangePlan:
     return replace(plan, summary=summary, edits_made=edited.edit_count, failures=edited.failures)
 
 
-@tool(EDIT, EditFileParams, _plan, Offer(in_small_windows=True), verb="Edit")
+@tool(EDIT, EditFileParams, _plan, Offer(in_small_windows=True))
 async def edit_file(params: EditFileParams, ctx: ToolContext, plan: ChangePlan) -> ToolResult:
     summary = "Edited" if len(params.edits) == 1 else f"Made {plan.edits_made} edits in"
     if plan.failures:

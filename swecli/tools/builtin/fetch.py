@@ -50,7 +50,7 @@ def environ_of(ctx: ToolContext) -> Mapping[str, str]:
     return own_environment(ctx.commands.environ)
 
 
-@tool(FETCH, FetchParams, _plan, verb="Fetch")
+@tool(FETCH, FetchParams, _plan)
 async def fetch(params: FetchParams, ctx: ToolContext, plan: WebPlan) -> ToolResult:
     return await fetch_page(plan.request, environ_of(ctx))
 

@@ -44,7 +44,7 @@ def _plan(params: ListFilesParams, ctx: ToolContext) -> PathPlan:
     return plan_reading(summary, folder, ctx, written_path=params.path)
 
 
-@tool(READ, ListFilesParams, _plan, verb="List")
+@tool(READ, ListFilesParams, _plan)
 async def list_files(params: ListFilesParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     folder = plan.path
     name = write_name(plan.subject)

@@ -90,9 +90,7 @@ def _plan(params: PresentPlanParams, ctx: ToolContext) -> _OutlinePlan:
     return _OutlinePlan("Present a plan", outline=PlanOutline.of(plan, steps))
 
 
-@tool(
-    READ, PresentPlanParams, _plan, Offer(in_tasks=False, in_reviews=False), verb="Present a plan"
-)
+@tool(READ, PresentPlanParams, _plan, Offer(in_tasks=False, in_reviews=False))
 async def present_plan(
     params: PresentPlanParams, ctx: ToolContext, plan: _OutlinePlan
 ) -> ToolResult:

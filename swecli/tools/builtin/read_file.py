@@ -37,7 +37,7 @@ def _plan(params: ReadFileParams, ctx: ToolContext) -> PathPlan:
     return plan_reading(summary, path, ctx, written_path=params.path, files=(subject,))
 
 
-@tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True), verb="Read")
+@tool(READ, ReadFileParams, _plan, Offer(in_small_windows=True))
 async def read_file(params: ReadFileParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
     name = write_name(plan.subject)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from swecli.models.message import Display, ToolResult
 from swecli.tools.base import READ, ToolContext, ToolError, ToolPlan, tool
-from swecli.tools.jobs import Job, JobReading
+from swecli.tools.jobs import Job
 from swecli.tools.limits import one_line
 from swecli.tools.pages import FIRST_LINE, LAST_LINE, LineSpan, make_page, wrap_lines
 from swecli.tools.params import Params
@@ -48,39 +48,30 @@ def _summary(params: ReadResultParams) -> str:
     return f"Read output of job {job}"
 
 
-@tool(READ, ReadResultParams, _plan, verb="Read an earlier result")
+@tool(READ, ReadResultParams, _plan)
 async def read_result(params: ReadResultParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     job = ctx.commands.jobs.find(params.call_id)
+    text = await (_read_job(job, params.wait) if job is not None else _find_text(params, ctx))
     span = LineSpan(params.start_line, params.end_line)
-    if job is not None:
-        text = await _read_job(job, span, params.wait)
-    else:
-        text = await _find_text(params, ctx)
     page = make_page(wrap_lines(text), span, "The result", ctx.model.page_limit)
     page_text = "\n".join([*page.rows, f"[{page.span}{page.read_on}]"])
     is_waiting = job is not None and not job.ended_at
     return ToolResult(True, page_text, Display(title=page.span), is_waiting=is_waiting)
 
 
-async def _read_job(job: Job, span: LineSpan, seconds: int) -> str:
-    """Return a job's state and output, after its end or `seconds`. If the same lines were read before and there is
-    nothing new since then, it is waited for that anyway."""
+async def _read_job(job: Job, seconds: int) -> str:
+    """Return a job's state and output, after its end or `seconds`. If there is nothing new since the last time, it is
+    waited for that anyway."""
     if seconds and not job.ended_at:
         await asyncio.wait({job.task}, timeout=seconds)
     else:
         until = time.monotonic() + _MAX_SILENCE
-        while job.reading == _reading_of(job, span) and not job.ended_at:
-            if time.monotonic() >= until:
-                break
+        while job.output.size == job.size_read and not job.ended_at and time.monotonic() < until:
             await asyncio.wait({job.task}, timeout=_LOOK_EVERY)
     await asyncio.sleep(0)  # so that its end is recorded
     await job.look()
-    job.reading = _reading_of(job, span)
+    job.size_read = job.output.size
     return f"{job}: {job.state}\n{job.text}".rstrip("\n")
-
-
-def _reading_of(job: Job, span: LineSpan) -> JobReading:
-    return JobReading(span.first, span.last, job.output.size)
 
 
 async def _find_text(params: ReadResultParams, ctx: ToolContext) -> str:

@@ -45,7 +45,7 @@ def _plan(params: RepoMapParams, ctx: ToolContext) -> PathPlan:
     return plan_reading(summary, path, ctx, written_path=params.path)
 
 
-@tool(READ, RepoMapParams, _plan, Offer(in_reviews=False), verb="Map")
+@tool(READ, RepoMapParams, _plan, Offer(in_reviews=False))
 async def repo_map(params: RepoMapParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
     if not path.exists():

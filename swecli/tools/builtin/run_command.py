@@ -47,10 +47,6 @@ _NO_PORTS = (
 )
 _NO_COMMITS = " It cannot commit."
 _READ_ONLY = "[this ran where nothing can be written. If that is why it failed, send it again with access: write]"
-_NEEDS_NO_KEYS = (
-    "[Give what it would ask for as an option, in a file or through a pipe, and change files with edit_file. Only the "
-    "user has a terminal: !!COMMAND at the prompt]"
-)
 _WANTED_TO_WRITE = "It was stopped when it wanted to write."
 
 
@@ -123,7 +119,7 @@ def plan_command(params: RunCommandParams, ctx: ToolContext) -> CommandPlan:
     )
 
 
-@tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True), verb="Run")
+@tool(RUN, RunCommandParams, plan_command, Offer(in_small_windows=True))
 async def run_command(params: RunCommandParams, ctx: ToolContext, plan: CommandPlan) -> ToolResult:
     command = plan.subject
     env = child_environment(ctx.commands.environ)
@@ -255,9 +251,6 @@ def _result(
             f"stopped: {excess(limit)}, and everything it had started was ended (exit code {code})"
         )
     notes = ["[processes it left running in the background were ended]"] if end.left_running else []
-    if end.reason == "keyless":
-        head = outcome = f"stopped: {end.keyless_words} (exit code {code})"
-        notes.append(_NEEDS_NO_KEYS)
     if end.still_running:
         notes = [f"[still running, because it could not be ended: {', '.join(end.still_running)}]"]
     if ctx.commands.profile is not None and ctx.commands.sandbox is not None:

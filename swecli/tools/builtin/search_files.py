@@ -44,7 +44,7 @@ def _plan(params: SearchFilesParams, ctx: ToolContext) -> PathPlan:
     return plan_reading(summary, path, ctx, written_path=params.path)
 
 
-@tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True), verb="Search")
+@tool(READ, SearchFilesParams, _plan, Offer(in_small_windows=True))
 async def search_files(params: SearchFilesParams, ctx: ToolContext, plan: PathPlan) -> ToolResult:
     path = plan.path
     if "\n" in params.pattern:

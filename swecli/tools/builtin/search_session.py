@@ -22,7 +22,6 @@ class _SearchSessionParams(Params):
     _SearchSessionParams,
     lambda params, _: ToolPlan(f"Search earlier turns: {params.query}"),
     Offer(in_tasks=False, in_reviews=False),
-    verb="Search earlier turns",
 )
 async def _search_session(
     params: _SearchSessionParams, ctx: ToolContext, plan: ToolPlan

@@ -45,7 +45,7 @@ def _plan(params: SkillParams, ctx: ToolContext) -> _SkillPlan:
     return _SkillPlan(f"Read skill {params.name}{more}", skill=skills[params.name])
 
 
-@tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"), verb="Read the skill")
+@tool(READ, SkillParams, _plan, Offer(in_reviews=False, needs="skills"))
 async def skill(params: SkillParams, ctx: ToolContext, plan: _SkillPlan) -> ToolResult:
     selected_skill = plan.skill
     name = one_line(params.file)

@@ -24,7 +24,6 @@ class _RecallParams(Params):
     _RecallParams,
     lambda params, _: ToolPlan(f"Look up strategies: {params.query}"),
     Offer(in_tasks=False, in_reviews=False, needs="strategies"),
-    verb="Look up strategies",
 )
 async def _recall(params: _RecallParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.open_memory is None:
@@ -97,9 +96,7 @@ def _preview(params: _RememberParams) -> Display:
     return Display(body="\n".join([*lines, f'your words: "{params.quote}"']))
 
 
-@tool(
-    READ, _RememberParams, _plan_remember, Offer(in_tasks=False, in_reviews=False), verb="Remember"
-)
+@tool(READ, _RememberParams, _plan_remember, Offer(in_tasks=False, in_reviews=False))
 async def _remember(params: _RememberParams, ctx: ToolContext, plan: _RememberPlan) -> ToolResult:
     if ctx.open_memory is None:
         raise ToolError("There is no playbook in this run.")

@@ -28,7 +28,7 @@ def _plan_task(params: _TaskParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(f"Task {params.title}{more}")
 
 
-@tool(READ, _TaskParams, _plan_task, Offer(in_tasks=False, in_reviews=False), verb="Task")
+@tool(READ, _TaskParams, _plan_task, Offer(in_tasks=False, in_reviews=False))
 async def _task(params: _TaskParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     if ctx.do_task is None:
         raise ToolError("Tasks are not available in this run.")

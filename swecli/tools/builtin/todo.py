@@ -33,13 +33,7 @@ def _plan_todo(params: _TodoParams, ctx: ToolContext) -> ToolPlan:
     return ToolPlan(summary, effects=Effects(todo=steps))
 
 
-@tool(
-    READ,
-    _TodoParams,
-    _plan_todo,
-    Offer(in_tasks=False, in_reviews=False),
-    verb="Update the to-do list",
-)
+@tool(READ, _TodoParams, _plan_todo, Offer(in_tasks=False, in_reviews=False))
 async def _todo(params: _TodoParams, ctx: ToolContext, plan: ToolPlan) -> ToolResult:
     # in place: the list belongs to the session
     ctx.todos[:] = [{"text": item.text, "status": item.status} for item in params.items]

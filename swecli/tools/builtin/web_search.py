@@ -51,7 +51,7 @@ def _plan(params: WebSearchParams, ctx: ToolContext) -> WebPlan:
     )
 
 
-@tool(FETCH, WebSearchParams, _plan, Offer(needs="search"), verb="Search the web")
+@tool(FETCH, WebSearchParams, _plan, Offer(needs="search"))
 async def web_search(params: WebSearchParams, ctx: ToolContext, plan: WebPlan) -> ToolResult:
     request = plan.request
     page = await get(request, environ_of(ctx))

@@ -54,6 +54,6 @@ def _plan(params: WriteFileParams, ctx: ToolContext) -> ChangePlan:
     return plan_change(ctx, base, replace(base.file, text=content), "Write")
 
 
-@tool(EDIT, WriteFileParams, _plan, Offer(in_small_windows=True), verb="Write")
+@tool(EDIT, WriteFileParams, _plan, Offer(in_small_windows=True))
 async def write_file(params: WriteFileParams, ctx: ToolContext, plan: ChangePlan) -> ToolResult:
     return make_change(ctx, plan, "Wrote")

@@ -32,7 +32,6 @@ def named_paths(root: Path, words: Iterable[str]) -> Iterator[Path]:
     workspace and in each folder that words name: `cd sub && ./build`, `make -C sub`. Of a command with thousands of
     words not all are looked up."""
     candidates = list(islice(dict.fromkeys(filter(None, words)), _MAX_WORDS))
-    seen_places: set[str] = set()
     seen_paths = {root.resolve()}
     folders = [root.resolve()]
     lookups_left = _MAX_LOOKUPS
@@ -43,11 +42,7 @@ def named_paths(root: Path, words: Iterable[str]) -> Iterator[Path]:
             lookups_left -= len(names) if names == [word] else _LISTING
             if lookups_left < 0:
                 return
-            places = [_place(folder, name) for name in names]
-            # wildcards find the same again and again, and to resolve a path takes a hundred times as long as a lookup
-            new_places = [place for place in places if place not in seen_places]
-            seen_places.update(new_places)
-            for path in _existing(root, new_places):
+            for path in _existing(root, folder, names):
                 if path in seen_paths:
                     continue
                 seen_paths.add(path)
@@ -56,13 +51,10 @@ def named_paths(root: Path, words: Iterable[str]) -> Iterator[Path]:
                 yield path
 
 
-def _place(folder: Path, name: str) -> str:
-    return name if name.startswith("/") else f"{folder}/{name}"
-
-
-def _existing(root: Path, places: Iterable[str]) -> Iterator[Path]:
-    """Yield the real paths of those of these places that are there, and in the workspace."""
-    for place in places:
+def _existing(root: Path, folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield the real paths of those of these names in a folder that are there, and in the workspace."""
+    for name in names:
+        place = name if name.startswith("/") else f"{folder}/{name}"
         with suppress(ToolError, OSError, ValueError):
             if os.path.lexists(place):
                 yield resolve_path(root, place)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from swecli.context.system_message import cache_marks
 from swecli.llm.endpoints import resolve
-from swecli.llm.native import NativeModel
-from swecli.llm.wire import safe_call_id
+from swecli.llm.native import NativeModel, safe_call_id
+from swecli.llm.providers.openai_wires import OpenAIModel
 from swecli.models.message import HEAD_OPENS, ModelRequest, ToolCall
 from tests.support.model_requests import ask, model_for_endpoint, request
 from tests.support.strict_provider import Reply, StrictProvider
@@ -35,7 +35,7 @@ KEYS = dict.fromkeys(
 def request_body(messages: list[Any], name: str) -> dict[str, Any]:
     """Return the body of a request with these messages."""
     model = model_for_endpoint(resolve(name, KEYS))
-    assert isinstance(model, NativeModel)
+    assert isinstance(model, NativeModel | OpenAIModel)
     return model.body(ModelRequest(name, messages, marks=cache_marks(messages)))
 
 

@@ -18,7 +18,6 @@ from swecli.config.model_entry import parse_models
 from swecli.config.settings import Settings
 from swecli.llm import http
 from swecli.llm.base import ChatModel
-from swecli.llm.public_json import fetch_object
 from swecli.llm.registry import make_model
 from swecli.models.errors import ProviderError, Unavailable
 from tests.support.model_requests import ask, request
@@ -155,38 +154,6 @@ async def test_this_machine_is_never_asked_through_a_proxy(
     with StrictProvider([Reply("hi")]) as server:
         address = f"http://{host}:{server.port}/v1"
         assert (await ask(model_behind(address), request())).text == "hi"
-    assert not proxy.asked
-
-
-@pytest.mark.parametrize(
-    ("host", "is_here"),
-    [
-        ("127.0.0.2", True), ("a.localhost", True), ("localhost.", True), ("[::1]", True), ("0.0.0.0", True),
-        ("[::]", True), ("[::ffff:127.0.0.1]", True), ("127.example.com", False), ("localhost.example.com", False),
-    ],
-)  # fmt: skip
-def test_every_name_of_this_machine_is_known(
-    host: str, is_here: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
-    assert (http.proxy_for(f"http://{host}:8000/v1") is None) == is_here
-
-
-def test_public_lists_are_fetched_with_the_same_proxies_and_certificates(
-    proxy: _Proxy,
-    private_authority: tuple[ssl.SSLContext, Path],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    context, certificate = private_authority
-    for usual in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(usual, raising=False)
-    monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(certificate))
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    for tls in (context, None):
-        with StrictProvider(tls=tls) as server:
-            listed = fetch_object(f"{server.url}/v1/models", seconds=10, max_bytes=9_999)
-        assert listed["object"] == "list"
     assert not proxy.asked
 
 

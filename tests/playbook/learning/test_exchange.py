@@ -113,7 +113,7 @@ async def test_several_waiting_exchanges_are_one_request_and_one_line() -> None:
     await run_turn(runtime, "two", learn=False)
     [event] = await runtime.learning.reflect(1, 2, is_requested=True, has_ended=True)
     assert isinstance(event, PlaybookUpdated)
-    assert event.describe() == '"two": P-1 helped (in "one") · P-1 ignored'
+    assert event.describe() == "T2: T1: P-1 helped · P-1 ignored"
     [question] = reflector.asked
     assert [one["reactions"][0]["kind"] for one in question["exchanges"]] == ["message", "end"]
     assert (bullets_of(runtime)["P-1"].helpful, bullets_of(runtime)["P-1"].neutral) == (1, 1)

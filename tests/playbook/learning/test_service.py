@@ -313,7 +313,7 @@ async def test_each_paid_reflection_has_one_line_with_its_proposals_and_effects(
     lines = [event.describe() for event in events if isinstance(event, PlaybookUpdated)]
     review = "swecli playbook review"
     told = "P-1 helped · ? alpha reads amber (seen in a result)"
-    assert [line for line in lines if line] == [f'"look": {told} · P-2 waits ({review}) · $0.0020']
+    assert [line for line in lines if line] == [f"T1: {told} · P-2 waits ({review}) · $0.0020"]
 
 
 async def test_a_failed_reflection_that_was_paid_has_one_line_with_its_cost() -> None:
@@ -496,13 +496,11 @@ async def test_only_the_whole_command_of_a_strategy_is_its_own() -> None:
 
 
 async def test_a_command_refused_for_its_rest_does_not_blame_the_strategy_it_also_follows() -> None:
-    user = User([NO])
-    command = run("pytest -q -k rate; sleep 25", access="write")
-    runtime = runtime_with_check([calls(command), "As [P-1] says."], user=user)
+    command = "pytest -q -k rate; sleep 25"
+    runtime = runtime_with_check([calls(run(command)), "As [P-1] says."], user=User([NO]))
     runtime.set_mode("ask")
     teach(runtime, "Run the tests with `pytest -q`")
     await run_turn(runtime, "go")
-    assert len(user.asked) == 1
     assert find_bullet(runtime, "P-1").harmful == 0
 
 

@@ -43,11 +43,6 @@ class Answers:
         mark = self.marks.pop(0)
         return None if mark is None else [option.key for option in options].index(mark)
 
-    async def choose_or_write(self, title: str, options: Sequence[Option]) -> int | str | None:
-        if self.marks[0] is not None and not self.marks[0].isdigit():
-            return self.marks.pop(0)
-        return await self.choose(title, options, guarded=True)
-
     async def ask_text(self, label: str) -> str | None:
         return self.reason
 

@@ -9,8 +9,7 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.utils import get_cwidth
 
-from swecli.config.parsers import KeyChoice
-from tests.support.typist import CTRL_C, ESC, ResizableOutput, Typist, run_prompt
+from tests.support.typist import ResizableOutput, Typist
 from tests.support.virtual_time import run_virtually
 
 
@@ -58,23 +57,3 @@ def test_a_long_line_is_broken_between_words(line: str) -> None:
     shown = [row for row in rows if row.startswith(("> ", "  "))]
     assert all(get_cwidth(row) <= 30 for row in shown)
     assert " ".join(row[2:].strip() for row in shown).startswith(line.strip())
-
-
-@pytest.mark.parametrize("key", ["\x1d", "\x1b\x1d"])
-def test_no_key_takes_the_next_one_with_it(key: str) -> None:
-    typist = run_prompt(lambda typist: typist.type(f"ab{key}cd", key + CTRL_C, key + ESC, gap=1))
-    assert typist.ctx.done == ["interrupt"]  # Ctrl+C cleared the line
-
-
-def test_a_key_that_takes_no_other_with_it_can_be_chosen_for_an_action() -> None:
-    async def play() -> Typist:
-        with create_pipe_input() as pipe:
-            typist = Typist(pipe, keys=(KeyChoice("interrupt", ("ctrl+]",)),))
-            running = asyncio.ensure_future(typist.prompt.run())
-            await asyncio.sleep(0.1)
-            await typist.type("\x1d")
-            typist.prompt.end()
-            await running
-            return typist
-
-    assert run_virtually(play()).ctx.done == ["interrupt"]

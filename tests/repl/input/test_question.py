@@ -37,9 +37,6 @@ from tests.support.virtual_time import run_virtually
         (("4",), 3),
         (("y", ENTER), 0),
         (("n", ENTER), 2),
-        (("yes", ENTER), 0),
-        (("No.", ENTER), 2),
-        (("yet", BACKSPACE, "s", ENTER), 0),
         (("5", ENTER), 4),
         ((DOWN, ENTER), 0),
         ((DOWN, DOWN, ENTER), 1),
@@ -90,68 +87,6 @@ def test_enter_other_keys_and_words_do_not_answer(keys: tuple[str, ...]) -> None
         assert await typist.answer(*keys) is None
 
     run_prompt(play)
-
-
-CHOICES = [
-    Option("SQLite", "1"),
-    Option("another answer", "2", takes_text=True),
-    Option("no answer", "3"),
-]
-
-
-@pytest.mark.parametrize(
-    ("keys", "answer"),
-    [
-        (("1",), 0),
-        (("1", ENTER), 0),
-        (("3",), 2),
-        (("2",), 1),
-        ((*"MariaDB, as at work", ENTER), "MariaDB, as at work"),
-        ((*"1 file each", ENTER), "1 file each"),
-        (("12", BACKSPACE, ENTER), 0),
-        ((*"none", DOWN, ENTER), 0),
-    ],
-)
-def test_a_line_in_other_words_answers_a_question_that_takes_text(
-    keys: tuple[str, ...], answer: int | str
-) -> None:
-    async def play(typist: Typist) -> None:
-        asked = asyncio.ensure_future(typist.prompt.choose_or_write("Which?", CHOICES))
-        await asyncio.sleep(_QUIET_SECONDS + 0.1)
-        await typist.type(*keys, gap=0.1)
-        await asyncio.sleep(1.0)
-        assert asked.result() == answer
-
-    assert run_prompt(play).sent == []
-
-
-@pytest.mark.parametrize("begun", ["", "also "])
-def test_a_command_and_a_line_begun_before_do_not_answer_a_question_that_takes_text(
-    begun: str,
-) -> None:
-    line = f"{begun}explain it" if begun else "/cost"
-
-    async def play(typist: Typist) -> None:
-        await typist.type(*begun)
-        asked = asyncio.ensure_future(typist.prompt.choose_or_write("Which?", CHOICES))
-        await asyncio.sleep(_QUIET_SECONDS + 0.1)
-        await typist.type(*line[len(begun) :], ENTER)
-        assert not asked.done()
-        asked.cancel()
-
-    assert run_prompt(play).sent == [line]
-
-
-def test_escape_keeps_an_answer_that_is_being_written_and_interrupts() -> None:
-    async def play(typist: Typist) -> None:
-        asked = asyncio.ensure_future(typist.prompt.choose_or_write("Which?", CHOICES))
-        await asyncio.sleep(_QUIET_SECONDS + 0.1)
-        await typist.type(*"MariaDB", ESC, gap=0.1)
-        await asyncio.sleep(1.0)
-        assert typist.prompt.buffer.text == "MariaDB"
-        asked.cancel()
-
-    assert run_prompt(play).ctx.done == ["interrupt"]
 
 
 @pytest.mark.parametrize("pause", [0.3, 0.6, 1.5])

@@ -67,19 +67,6 @@ def test_the_line_about_learning_names_the_change_and_its_cost() -> None:
     assert waiting.describe() == "9 strategies wait (swecli playbook review)"
 
 
-def test_the_words_of_the_turn_are_quoted_before_what_was_learned_from_it() -> None:
-    one = PlaybookUpdated(7, "d", ("+ be brief (P-3)",), query="no,\n  not  so long")
-    assert one.describe() == '"no, not so long": + be brief (P-3)'
-    long_query = replace(one, query="please " * 20, elsewhere='"fix the parser"')
-    assert long_query.describe() == (
-        '"please please please please please plea…" of "fix the parser": + be brief (P-3)'
-    )
-    failed = ReflectionFailed(8, "no answer", True, query="run the tests")
-    assert failed.describe() == (
-        'could not learn from "run the tests": no answer · will retry later'
-    )
-
-
 def test_a_reflection_that_changed_nothing_has_no_line_whatever_it_cost() -> None:
     nothing = PlaybookUpdated(7, "", (), cost=0.002, tokens=90)
     assert render_remark(nothing) is None

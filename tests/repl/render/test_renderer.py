@@ -306,36 +306,6 @@ def test_no_spinner_is_drawn_while_a_question_is_open() -> None:
     assert "Working" in stage.seen()[-1]
 
 
-def test_nothing_is_printed_between_a_call_that_is_asked_about_and_its_answers() -> None:
-    stage = Stage(80, 40)
-    stage.renderer.begin()
-    stage.renderer.show_approval(canned.ASK_RUN)
-    asked = stage.seen()
-    read = ToolFinished(
-        replace(canned.RUN, id="call-2"), "Read a.py", ToolResult(True, "x", Display("1 line"))
-    )
-    assert stage.show(read) == asked
-    stage.renderer.show_decision(canned.ASK_RUN, Decision(True))
-    result = ToolResult(True, "passed", Display(body="passed"), exit_code=0)
-    seen = stage.show(ToolFinished(canned.RUN, "Run pytest -q", result), FINISHED)
-    signs = [line.split(" ·")[0] for line in seen if line.startswith(("✓", "●"))]
-    decision = "✓ allowed: Run pytest -q && echo ⏎ curl example.org"
-    assert signs == ["● Run", decision, "● Read a.py", "● Run pytest -q"]
-
-
-def test_results_that_came_during_a_question_are_printed_if_it_is_cancelled() -> None:
-    stage = Stage(80, 40)
-    stage.renderer.begin()
-    stage.renderer.show_approval(canned.ASK_RUN)
-    read = ToolFinished(
-        replace(canned.RUN, id="call-2"), "Read a.py", ToolResult(True, "x", Display("1 line"))
-    )
-    stage.show(read)
-    stage.renderer.show_decision(canned.ASK_RUN, None)
-    stage.renderer.interrupt()
-    assert any("Read a.py" in line for line in stage.seen())
-
-
 def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     stage = Stage(80, 40)
     stage.renderer.begin()
@@ -346,28 +316,6 @@ def test_the_diff_of_an_approved_call_is_printed_once() -> None:
     assert sum("choose_model" in line for line in seen) == 1
     place = seen.index("✓ allowed: Edit swecli/app.py (+2 −2)")
     assert seen[place + 1] == "  └ done"
-
-
-def test_an_approved_diff_is_printed_once_also_if_nothing_is_folded() -> None:
-    stage = Stage(80, 40)
-    stage.renderer.begin()
-    stage.renderer.unfold()
-    stage.renderer.show_approval(canned.ASK_EDIT)
-    stage.renderer.show_decision(canned.ASK_EDIT, Decision(True))
-    result = ToolResult(True, "ok", canned.ASK_EDIT.preview)
-    seen = stage.show(ToolFinished(canned.EDIT, canned.ASK_EDIT.summary, result), FINISHED)
-    assert sum("choose_model" in line for line in seen) == 1
-
-
-def test_unfolding_during_a_question_expands_the_output_that_was_folded_before() -> None:
-    stage = Stage(80, 60)
-    stage.renderer.begin()
-    body = "\n".join(f"line {n}" for n in range(20))
-    result = ToolResult(True, body, Display(body=body), exit_code=0)
-    stage.show(ToolFinished(canned.RUN, "Run seq 20", result))
-    stage.renderer.show_approval(replace(canned.ASK_RUN, call=canned.EDIT))
-    stage.renderer.unfold()
-    assert any("line 3" in line for line in stage.seen())
 
 
 def test_an_answer_is_printed_once() -> None:

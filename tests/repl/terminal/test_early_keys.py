@@ -13,13 +13,13 @@ pytestmark = pytest.mark.slow
 
 def test_lines_typed_before_the_prompt_is_there_are_sent_one_after_the_other() -> None:
     Path("notes.txt").write_text("")
-    with Terminal("-m", "demo", rows=40, as_new_python=True) as terminal:
+    with Terminal("-m", "demo", rows=40) as terminal:
         terminal.keys("list files\r/stat\x7f\x7fatus\r")  # before Python has started
         terminal.wait(r"^> list files$[\s\S]*notes\.txt[\s\S]*^> /status$[\s\S]*^database")
 
 
 def test_the_beginning_of_a_line_is_kept() -> None:
-    with Terminal("-m", "demo", rows=40, as_new_python=True) as terminal:
+    with Terminal("-m", "demo", rows=40) as terminal:
         terminal.keys("list ")
         terminal.wait(r"demo · \w+ · \d turns? sent")
         terminal.keys("files\r")
@@ -27,7 +27,7 @@ def test_the_beginning_of_a_line_is_kept() -> None:
 
 
 def test_replies_of_the_terminal_that_come_first_are_not_typed() -> None:
-    with Terminal("-m", "demo", rows=40, as_new_python=True) as terminal:
+    with Terminal("-m", "demo", rows=40) as terminal:
         terminal.keys("\x1b[Ilist\x1b[?62;22c \x1b[O")
         terminal.wait(r"demo · \w+ · \d turns? sent")
         terminal.keys("files\r")

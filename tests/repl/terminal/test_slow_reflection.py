@@ -27,7 +27,7 @@ SLOW = {
     "delay": 5.0,
 }
 NOTHING = {"purpose": "reflect", "text": '{"strategies": []}'}
-LEARNED = r'✎ "build it now": \? .* P-1 waits'  # its text is in none of the user's messages
+LEARNED = r"✎ T1: \? .* P-1 waits"  # its text is in none of the user's messages
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_the_next_line_is_answered_while_the_reflection_runs() -> None:
             "answered before the reflection came"
         )
         terminal.keys("/bad it takes long\r")
-        terminal.wait("marked bad: ")
+        terminal.wait("T2 is marked bad")
         terminal.keys("/playbook list --verbose\r")
         assert LESSON["text"] not in terminal.wait("pending reflection"), (
             "a command does not wait for the reflection"

@@ -20,14 +20,13 @@ TOP = {
     "response_format", "store", "presence_penalty", "frequency_penalty", "logprobs", "service_tier", "verbosity",
     "prompt_cache_key",
 }  # fmt: skip
-# of other services with this protocol, for models whose name has "reasoner" or "MiniMax"
+# of other services with this protocol, for models whose name has "reasoner"
 TOP_OF_OTHERS = {
     "thinking",
     "enable_thinking",
     "thinking_budget",
     "reasoning",
     "chat_template_kwargs",
-    "reasoning_split",
 }
 THOUGHTS_OF_OTHERS = {"reasoning_content", "reasoning", "reasoning_details"}
 KEYS = {
@@ -43,7 +42,7 @@ MAX_ID = 40
 def check(body: dict[str, Any], models: set[str]) -> None:
     """Raise Refused, with the service's status and message, for an invalid body."""
     model = body.get("model")
-    is_other = "reasoner" in str(model) or "MiniMax" in str(model)
+    is_other = "reasoner" in str(model)
     allowed = TOP | TOP_OF_OTHERS if is_other else TOP
     only_keys(body, allowed, "", "Unrecognized request argument supplied: {key}")
     need(isinstance(model, str) and bool(model), "you must provide a model parameter")
@@ -204,7 +203,6 @@ def _content(content: Any, where: str) -> None:
             "image_url",
             "input_audio",
             "file",
-            "thinking",  # of Mistral
         )
         need(known, f"{where}: a part of unknown type")
         only_keys(part, {"type", part["type"]}, where, ": additional property '{key}' in a part")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ import pytest
 
 from swecli.models.message import ToolResult
 from swecli.tools.base import ToolContext
-from swecli.tools.builtin import read_result
 from swecli.tools.permissions import Permissions
 from tests.tools.conftest import Answers, make_run
 
@@ -98,16 +96,3 @@ async def test_a_job_that_says_nothing_new_is_waited_for(run: RunTool, ctx: Tool
     assert first.is_waiting
     second = await run("read_result", call_id="job-1")
     assert "built" in second.for_model
-
-
-async def test_other_lines_of_a_job_that_says_nothing_new_are_read_at_once(
-    run: RunTool, ctx: ToolContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(read_result, "_MAX_SILENCE", 3600.0)
-    await run("run_command", command="seq 3; sleep 300", background=True)
-    async with asyncio.timeout(60):
-        while "     4\t3" not in (await run("read_result", call_id="job-1")).for_model:
-            pass
-        rest = await run("read_result", call_id="job-1", start_line=3)
-    assert rest.for_model.startswith("     3\t2\n     4\t3")
-    await ctx.commands.jobs.close()

@@ -89,7 +89,7 @@ async def _connect_local(ctx: CommandContext) -> None:
 
 async def _connect_service(ctx: CommandContext, service: Service) -> None:
     # late: as above
-    from swecli.actions.connecting import require_key, store_key
+    from swecli.actions.connecting import store_key
 
     runtime = ctx.runtime
     variable = service.key_variables[0]
@@ -103,28 +103,11 @@ async def _connect_service(ctx: CommandContext, service: Service) -> None:
     if not key:
         ctx.screen.note(f"Nothing was changed. {variable} in the environment works too.")
         return
-    require_key(key)
-    if not await _may_keep(ctx, service, key):
-        _say_unchanged(ctx)
-        return
     stored_key = await run_in_thread(
         lambda: store_key(service.name, key, runtime.start.paths), "swecli-key"
     )
     _use(ctx, service.default_model, stored_key.command)
     ctx.screen.note(f"The key is in {stored_key.place}.")
-
-
-async def _may_keep(ctx: CommandContext, service: Service, key: str) -> bool:
-    """Try the key and say what came of it. One that the service refuses is kept only if the user wants that."""
-    # late: as above
-    from swecli.actions.trying_key import KeyVerdict, try_key
-
-    with ctx.renderer.working(f"Trying the key with {service.default_model}"):
-        trial = await try_key(ctx.runtime.start, service, key)
-    ctx.screen.line(trial.line, "" if trial.verdict is KeyVerdict.WORKS else "warn")
-    if trial.verdict is not KeyVerdict.REFUSED:
-        return True
-    return await ctx.confirm("Keep this key all the same?", "yes, keep it", "no, change nothing")
 
 
 def _use(ctx: CommandContext, model: str, key_command: tuple[str, ...] = ()) -> None:

@@ -12,16 +12,13 @@ _PREFIXES = ("@file, !command", "attach a file or a picture; run in the shell")
 _MORE_PREFIXES = ("!!command", "run with the terminal, as editors need it; not shown to the model")
 
 _GROUPS = (
-    ("Start here", "help connect model init mode undo diff exit"),
-    ("Work", "goal btw steer jobs plan copy expand add-dir"),
-    ("Sessions", "new sessions rename fork search export redo rewind"),
-    ("Next request", "context window compact pin unpin prompt memory effort"),
+    ("Start here", "help init model mode undo diff exit"),
+    ("Sessions", "new sessions rename fork search copy export redo rewind steer jobs"),
+    ("Requests", "context window compact pin unpin prompt memory"),
     ("Learning", "playbook reflect good bad"),
     ("Review", "review findings"),
-    ("Permissions", "permissions trust yolo"),
-    ("Extensions", "mcp hooks plugin"),
-    ("Costs", "cost stats sql"),
-    ("Program", "status models config theme doctor"),
+    ("Approval", "permissions plan yolo trust"),
+    ("Program", "config theme expand effort status cost stats sql doctor"),
 )
 
 

@@ -241,8 +241,8 @@ def _sent_again(before: Session, after: Session) -> str:
     """Return that turns which only the window of `before` left out are sent, "" for none."""
     if before.context.epoch is None or after.context.epoch is None:
         return ""
-    first = after.first_sent
-    last = min(before.first_sent - 1, after.interactions)
+    first = after.context.epoch.first
+    last = min(before.context.epoch.first - 1, after.interactions)
     if last < first:
         return ""
     return f"T{first} is sent again" if first == last else f"T{first} to T{last} are sent again"

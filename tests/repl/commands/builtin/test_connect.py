@@ -10,14 +10,11 @@ from pathlib import Path
 import pytest
 
 from swecli.app import Runtime
-from swecli.llm.default_models import OPENAI
 from swecli.models.errors import BadInput, NoModel
 from tests.support.command_context import ScriptedContext
 from tests.support.local_servers import NO_LOCAL_SERVERS
-from tests.support.strict_provider import Refusal, Reply, StrictProvider
 
 KEY = "sk-1234"
-MODELS = (OPENAI.partition("/")[2],)
 
 
 def settings_of(runtime: Runtime) -> dict[str, object]:
@@ -100,58 +97,6 @@ async def test_the_tour_answers_at_once_and_is_not_kept_for_the_next_start(
     assert runtime.agent.model.name == "demo"
     assert not runtime.start.paths.config_file.exists()
     assert "the offline tour answers" in await ScriptedContext(runtime, None).type("/connect")
-
-
-def at(runtime: Runtime, server: StrictProvider) -> None:
-    environ = {**runtime.start.environ, "OPENAI_BASE_URL": server.openai_base}
-    runtime.start = replace(runtime.start, environ=environ)
-
-
-async def test_a_key_is_tried_with_one_small_request(runtime: Runtime) -> None:
-    with StrictProvider([Reply("ok")], key=KEY, models=MODELS) as server:
-        at(runtime, server)
-        printed = await ScriptedContext(runtime, "openai", KEY).type("/connect")
-        assert len(server.requests) == 1
-        assert len(server.requests[0].raw) < 500
-    assert f"The key works: {runtime.agent.model.name} answers." in printed
-    assert settings_of(runtime)["model"] == runtime.agent.model.name
-
-
-@pytest.mark.parametrize("answer", ["1", "3", None])
-async def test_a_refused_key_is_kept_only_if_the_user_says_so(
-    runtime: Runtime, answer: str | None
-) -> None:
-    before = runtime.agent.model.name
-    with StrictProvider([Reply("never")], key="another") as server:
-        at(runtime, server)
-        context = ScriptedContext(runtime, "openai", KEY, answer)
-        printed = await context.type("/connect")
-    assert "openai refuses the key: " in printed
-    assert context.titles[-1] == "Keep this key all the same?"
-    if answer == "1":
-        assert runtime.agent.model.name.startswith("openai/")
-    else:
-        assert "Nothing was changed" in printed
-        assert runtime.agent.model.name == before
-        assert not runtime.start.paths.config_file.exists()
-        assert not (runtime.start.paths.config / "keys").exists()
-
-
-async def test_offline_a_key_is_kept_and_it_says_that_it_was_not_tried(runtime: Runtime) -> None:
-    environ = {**runtime.start.environ, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    runtime.start = replace(runtime.start, environ=environ)
-    printed = await ScriptedContext(runtime, "openai", KEY).type("/connect")
-    assert "The key could not be tried: http://127.0.0.1:9/v1 cannot be reached" in printed
-    assert "answers from now on" in printed
-
-
-async def test_what_a_service_says_about_something_else_is_told(runtime: Runtime) -> None:
-    refusal = Refusal(402, "Your credit balance is too low")
-    with StrictProvider([refusal], key=KEY, models=MODELS) as server:
-        at(runtime, server)
-        printed = await ScriptedContext(runtime, "openai", KEY).type("/connect")
-    assert "Your credit balance is too low" in printed
-    assert "answers from now on" in printed
 
 
 async def test_what_is_no_key_is_refused(runtime: Runtime) -> None:

@@ -13,8 +13,8 @@ from tests.support.runtime import run_turn
 async def test_good_and_bad_mark_the_last_turn(runtime: Runtime, ctx: ScriptedContext) -> None:
     await ctx.type("/playbook add Run the tests with make check")
     await run_turn(runtime, "run the tests [P-1]")
-    assert 'marked bad: "run the tests [P-1]"' in await ctx.type("/bad it was slow")
-    assert 'marked good: "run the tests [P-1]"' in await ctx.type("/good")
+    assert "T1 is marked bad" in await ctx.type("/bad it was slow")
+    assert "T1 is marked good" in await ctx.type("/good")
     info = runtime.sessions.turns.turn(runtime.sessions.session.id, 1)
     assert info is not None
     assert info.mark == "good"

@@ -179,18 +179,6 @@ async def test_review_does_not_claim_that_the_user_wrote_an_invented_quote() -> 
     assert 'quoted by the model, not taken as your words, T1: "I like tabs"' in lines
 
 
-async def test_words_of_the_user_that_wait_for_a_yes_are_not_called_those_of_a_result() -> None:
-    quote = "always compile with -Xlint"
-    told = {"text": "Always compile with -Xlint.", "quote": quote}
-    runtime = make_runtime([calls(("remember", told)), "Noted."])
-    await run_turn(runtime, f"please {quote}", learn=False)
-    ctx = ScriptedContext(runtime)
-    assert "waits · said by you, in other words" in await ctx.type("/playbook show P-1")
-    listed = await ctx.type("/playbook")
-    assert "you, in other words" in listed
-    assert "a result" not in listed
-
-
 @pytest.mark.parametrize("setting", [{"playbook_tokens": 0}, {"max_strategies": 0}])
 async def test_a_setting_that_keeps_the_playbook_out_removes_strategies_already_sent(
     runtime: Runtime, ctx: ScriptedContext, setting: Any

@@ -17,18 +17,6 @@ async def test_undo_says_that_the_window_moved_back(runtime: Runtime, ctx: Scrip
     assert "T1 to T2 are sent again" in printed
 
 
-async def test_undo_says_of_no_turn_that_it_is_sent_again_which_the_window_leaves_out(
-    runtime: Runtime, ctx: ScriptedContext
-) -> None:
-    for n in range(1, 4):
-        await run_turn(runtime, f"query {n}")
-    await ctx.type("/window 1")
-    await run_turn(runtime, "query 4")
-    printed = await ctx.type("/undo")
-    assert "sent again" not in printed
-    assert "window 1: 1 turn sent, 2 stored" in await ctx.type("/window")
-
-
 async def test_undo_without_an_effect_on_the_window_is_silent_about_it(
     runtime: Runtime, ctx: ScriptedContext
 ) -> None:
