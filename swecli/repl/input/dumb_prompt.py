@@ -48,6 +48,9 @@ _BURST_GAP = 0.05
 _NO_END = (
     "Nothing was sent: the end of the paste was lost. Put long text in a file: @FILE sends it.\n"
 )
+# seconds for a second Ctrl+C: a screen reader needs two of them to read the line that asks for it, and a later one
+# clears half a line
+_LEAVING_SECONDS = 5.0
 _CONFIRM = "y"  # as a line, after an answer that lasts
 
 
@@ -63,6 +66,10 @@ def _give_out_lines(is_whole: bool) -> None:
         modes = termios.tcgetattr(stdin)
         modes[3] = modes[3] | termios.ICANON if is_whole else modes[3] & ~termios.ICANON
         termios.tcsetattr(stdin, termios.TCSANOW, modes)
+
+
+def _without_marks(text: str) -> str:
+    return text.replace(_PASTE_START, "").replace(_PASTE_END, "")
 
 
 def _lines(text: str) -> list[str]:
@@ -105,7 +112,8 @@ class DumbPrompt:
         self._reader: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._is_prompting = False  # the sign of the prompt is the last that was written
-        self._is_leaving = False  # since the last line, Ctrl+C was pressed while nothing ran
+        self._continued = ""  # a message whose last line is still to come
+        self._leaving_until = 0.0  # seconds of the loop: until then, a second Ctrl+C quits
 
     async def run(self) -> None:
         """Read lines until `end` or end of input. Raises the error passed to `end`."""
@@ -130,10 +138,14 @@ class DumbPrompt:
             self._is_prompting = True
             line = await self._typed.get()
             self._is_prompting = False
-            self._is_leaving = False
+            self._leaving_until = 0.0
             while line.endswith(_CONTINUED):
+                self._continued = line.removesuffix(_CONTINUED) + "\n"
                 self.write(_GOES_ON)
-                line = line.removesuffix(_CONTINUED) + "\n" + await self._typed.get()
+                next_line = await self._typed.get()
+                line = self._continued + next_line  # Ctrl+C may have taken what came before
+                self._continued = ""
+                self._is_prompting = False
             if not line:
                 return
             self.history.append_string(line.rstrip("\n"))
@@ -207,7 +219,7 @@ class DumbPrompt:
             self.write(_CUT)
         elif _PASTE_START in text:
             # Enter ends the message, not the lines of what was pasted
-            self._typed.put_nowait(text.replace(_PASTE_START, "").replace(_PASTE_END, ""))
+            self._typed.put_nowait(_without_marks(text))
         else:
             burst = Burst.split(text, "\n", self._program.is_command)
             for line in (
@@ -237,17 +249,26 @@ class DumbPrompt:
         """Interrupt what runs, else give back what has not begun yet, else quit if the user asked before."""
         if not self._is_prompting:  # else it is done with what is written next
             self.write("\n")  # the terminal has printed ^C
+        now = asyncio.get_running_loop().time()
         if self._program.working:
             self._program.interrupt()
-        elif not_begun := self._take_pieces() or "\n".join(self._program.queue.lines):
-            self._program.queue.clear()
-            self._is_leaving = False
-            self.set_draft(not_begun.rstrip("\n"))
-        elif self._is_leaving:
+        elif not_begun := self._take_not_begun():
+            self.set_draft(not_begun)
+        elif now < self._leaving_until:
             self._program.quit()
         else:
-            self._is_leaving = True
+            self._leaving_until = now + _LEAVING_SECONDS
             self.write("Press Ctrl+C again to quit.\n")
+
+    def _take_not_begun(self) -> str:
+        """Return what was typed or pasted and has not begun, "" for nothing."""
+        queued = [f"{line}\n" for line in self._program.queue.lines]
+        self._program.queue.clear()
+        text = "".join([*queued, self._continued, _without_marks(self._take_pieces())])
+        if self._continued:  # its next line would be asked for
+            self._continued = ""
+            self._is_prompting = True
+        return text.rstrip("\n")
 
     def end(self, error: Exception | None = None) -> None:
         self._error = self._error or error

@@ -99,6 +99,20 @@ def test_ctrl_c_right_behind_a_line_does_not_quit(seconds: float) -> None:
         terminal.wait("turns? sent")
 
 
+def test_ctrl_c_gives_back_a_message_whose_last_line_is_to_come() -> None:
+    with start("answer") as terminal:
+        terminal.wait("^> ?$")
+        terminal.keys("never this \\\r")
+        terminal.wait("^… ?$")
+        terminal.keys("\x03")
+        terminal.wait("^to send again: never this$")
+        terminal.keys("only this\r")
+        terminal.wait("^answer$")
+        terminal.keys("/export json sent.json\r")
+        terminal.wait("exported 1 turn")
+    assert '"only this"' in Path("sent.json").read_text()
+
+
 def test_ctrl_c_twice_in_a_row_quits() -> None:
     with start("answer") as terminal:
         terminal.wait("^> ?$")
